@@ -8,6 +8,7 @@ Law: the table has exactly the rows, in their order. An object becomes the text 
 
 from __future__ import annotations
 
+import datetime
 import html
 import importlib
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ from typing import Any
 from harken.errors import TypeFault
 from harken.packages import missing_package
 from harken.values.rows import Row
-from harken.values.types import TIMESTAMP, Type
+from harken.values.types import INTEGER, TEXT, TIMESTAMP, Type
 
 SHOWN_ROWS = 20
 """The number of rows that a notebook shows."""
@@ -27,14 +28,39 @@ def to_arrow(
 ) -> Any:
     arrow = library("pyarrow")
     fields = [arrow.field(*pair) for pair in zip(columns, map(_arrow_type, types), strict=True)]
+    if rows and len(rows[0]) != len(fields):
+        raise TypeFault("the columns of these rows are not known", code="arity")
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
-    arrays = [
-        arrow.array([_named(each, name) for each in column] if type_.surrogate else column, of.type)
-        for column, type_, of in zip(values, types, fields, strict=True)
-    ]
-    if not fields and rows:
-        raise TypeFault("rows without columns cannot become a table", code="arity")
+    try:
+        arrays = [
+            arrow.array(
+                [_named(each, name) for each in column] if type_.surrogate else column, of.type
+            )
+            for column, type_, of in zip(values, types, fields, strict=True)
+        ]
+    except arrow.ArrowException as error:  # a change that redefined its view has rows of two kinds
+        raise TypeFault(
+            f"the rows have values of other types than their columns: {error}",
+            code="type-mismatch",
+            hint="take them as Python values",
+        ) from error
     return arrow.Table.from_arrays(arrays, schema=arrow.schema(fields))
+
+
+CHANGE_TYPES = {1: "insert", -1: "delete"}
+
+
+def changes_to_arrow(
+    columns: Sequence[str],
+    types: Sequence[Type],
+    rows: Sequence[tuple[int, Row]],
+    version: int,
+    at: datetime.datetime | None,
+) -> Any:
+    """Rows with their signs, with the columns that Spark has for changes."""
+    signed = [(*row, CHANGE_TYPES[sign], version, at) for sign, row in rows]
+    names = (*columns, "_change_type", "_commit_version", "_commit_timestamp")
+    return to_arrow(names, (*types, TEXT, INTEGER, TIMESTAMP), signed, repr)
 
 
 def _named(value: Any, name: Callable[[Any], str]) -> str | None:

@@ -131,4 +131,4 @@ def net(changes: Sequence[StoredChange]) -> StoredChange:
     for change in changes:
         weights.update(change.plus.rows)
         weights.subtract(change.minus.rows)
-    return net_change(changes[-1].plus.types, weights)
+    return net_change(changes[-1].plus.types, weights, at=changes[-1].at)

@@ -26,6 +26,7 @@ from harken.consumers.monitors.log import Log, Logs
 from harken.consumers.monitors.outbox import Durable, Outbox
 from harken.consumers.monitors.places import Places
 from harken.consumers.monitors.restriction import Conditions
+from harken.consumers.monitors.row_shapes import RowShapes
 from harken.consumers.monitors.view import MonitoredView, Selection, Views, Watched
 from harken.database.changes import Change, StoredChange, Types, net_change, stored_rows
 from harken.database.runtime import Runtime, Watcher
@@ -64,6 +65,7 @@ class Monitors(Consumer):
         self._moments = network.moments
         self.conditions = conditions
         self._selections = Views(runtime.catalog, conditions)
+        self._shapes = RowShapes(runtime.catalog, conditions)
         self._places = Places(runtime.engine)
         self._reading: dict[str, Query] = {}
         """By what is read, the queries for all rows; those of one state of the catalog."""
@@ -503,8 +505,9 @@ class Monitors(Consumer):
                 fresh.add(change.view.name)
             weight.update(change.plus)
             weight.subtract(change.minus)
+        now = self.logs.now
         found = {
-            watched: net_change(view.types, weight, view.name in fresh)
+            watched: net_change(view.types, weight, view.name in fresh, now)
             for view in self._views_named(weights)
             for watched, weight in self._told(view, weights[view.name], view.name in fresh)
             if watched not in whole
@@ -532,11 +535,12 @@ class Monitors(Consumer):
         after = Counter(self._read(selection))
         now = selection.view.types
         if before is None:
-            return net_change(now, after, fresh=True)
+            return net_change(now, after, fresh=True, at=self.logs.now)
         if types != now:
-            return StoredChange(stored_rows(now, after), stored_rows(types, before))
+            rows = stored_rows(now, after), stored_rows(types, before)
+            return StoredChange(*rows, at=self.logs.now)
         after.subtract(before)
-        return net_change(types, after)
+        return net_change(types, after, at=self.logs.now)
 
     def after_commit(self) -> None:
         """Let the receivers have what was committed."""
@@ -549,7 +553,8 @@ class Monitors(Consumer):
         home = self._runtime.catalog.home
         for watched in changes.keys() & self._audiences.keys():
             audience = self._audiences[watched]
-            audience.tell(changes[watched].change(watched.function, number, home))
+            shape = self._shapes.of(watched)
+            audience.tell(changes[watched].change(watched.function, number, home, shape))
             self._to_tell |= audience.listeners
 
     def after_transaction(self) -> None:
@@ -568,12 +573,14 @@ class Monitors(Consumer):
         are gone."""
         home = self._runtime.catalog.home
         if receiver.durable is not None:
-            return self.outbox.after(receiver.durable, receiver.place, home)
+            shape = self._shapes.of(receiver.watched)
+            return self.outbox.after(receiver.durable, receiver.place, home, shape)
         if receiver.kept:
             found = self.logs.after(receiver.watched, receiver.position)
             if found is None:
                 return None
-            return [(n, change.change(receiver.view, n, home)) for n, change in found]
+            shape = self._shapes.of(receiver.watched)
+            return [(n, change.change(receiver.view, n, home, shape)) for n, change in found]
         found_here = self._audiences[receiver.watched].queue.after(receiver.place)
         if found_here is None:
             return None
@@ -599,7 +606,8 @@ class Monitors(Consumer):
         receiver.position = position
         if receiver.reads_queue:
             receiver.place = self._audiences[receiver.watched].queue.end
-        return Change(receiver.view, rows, [], position, fresh=True)
+        now, shape = self._runtime.engine.connection.now(), self._shapes.of(receiver.watched)
+        return Change(receiver.view, rows, [], position, fresh=True, at=now, shape=shape)
 
     def rows(self, watched: Watched) -> list[Row]:
         """All rows as they are now, in order; where they depend on the time, as of the last look,

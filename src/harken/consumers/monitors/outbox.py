@@ -18,7 +18,7 @@ import logging
 from dataclasses import dataclass, field
 
 from harken.consumers.monitors.view import Watched
-from harken.database.changes import Change, StoredChange, read_change
+from harken.database.changes import NO_SHAPE, Change, RowShape, StoredChange, moment, read_change
 from harken.engines.protocol import Connection
 from harken.errors import agreeing, counted
 from harken.settings import Settings
@@ -187,10 +187,10 @@ class Outbox:
             view,
             changes,
             bytes,
-            _moment(since),
+            moment(since),
             filled,
             lost,
-            _moment(dropped_at),
+            moment(dropped_at),
             nearly_full=filled >= limits.alarm,
         )
 
@@ -290,7 +290,9 @@ class Outbox:
 
     # --- reading ---------------------------------------------------------------------------
 
-    def after(self, name: str, number: int, home: str) -> list[tuple[int, Change]] | None:
+    def after(
+        self, name: str, number: int, home: str, shape: RowShape = NO_SHAPE
+    ) -> list[tuple[int, Change]] | None:
         """The changes that come after that number, each with its own; None if some of them were
         dropped."""
         with self._connection.snapshot():
@@ -302,7 +304,7 @@ class Outbox:
                 (name, number),
             )
         return [
-            (each, read_change(text).change(view, transaction, home))
+            (each, read_change(text).change(view, transaction, home, shape))
             for each, view, transaction, text in rows
         ]
 
@@ -314,7 +316,3 @@ class Outbox:
             return 0
         found = self._connection.value(f"SELECT dropped FROM {OUTBOXES} WHERE name = ?", (name,))
         return int(found or 0)
-
-
-def _moment(seconds: float | None) -> datetime.datetime | None:
-    return None if seconds is None else datetime.datetime.fromtimestamp(seconds, datetime.UTC)

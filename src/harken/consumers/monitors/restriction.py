@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from harken.database.catalog import Catalog
 from harken.ir.clauses import Clause, Definition
 from harken.ir.printer import print_literal
+from harken.ir.relations import Column
 from harken.ir.schema import Function
 from harken.ir.terms import Constant, Variable
 from harken.values.types import Type
@@ -50,6 +51,9 @@ class Conditions(Protocol):
 
     def text(self, where: str | Mapping[str, Any]) -> str:
         """A condition as text, in a form that is the same for conditions that say the same."""
+
+    def columns(self, function: Function) -> tuple[Column, ...]:
+        """The columns of the rows of a function, as conditions name them."""
 
     def restrict(self, function: Function, where: str, catalog: Catalog) -> Restriction:
         """The rows of a function that meet a condition."""

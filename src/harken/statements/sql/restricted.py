@@ -277,5 +277,8 @@ class SqlConditions:
     def text(self, where: str | Mapping[str, Any]) -> str:
         return condition_text(where)
 
+    def columns(self, function: Function) -> tuple[Column, ...]:
+        return row_columns(function)
+
     def restrict(self, function: Function, where: str, catalog: Catalog) -> Restriction:
         return restricted(function, where, catalog)
