@@ -1,4 +1,4 @@
-"""The documentation site builds without a warning, shows every page, and loads nothing from outside."""
+"""The documentation site builds without a warning, shows every page, and is complete by itself."""
 
 from __future__ import annotations
 

@@ -40,7 +40,9 @@ WINDOW_FUNCTIONS = (
     *("row_number", "rank", "dense_rank", "ntile", "percent_rank", "cume_dist"),
     *("lag", "lead", "first_value", "last_value", "nth_value"),
 )
-INTERNAL = re.compile(r"ts_or_ds|_str$|^(elt_place|locate_from|decode_case|floor_timestamp)$|^bitwise_")
+INTERNAL = re.compile(
+    r"ts_or_ds|_str$|^(elt_place|locate_from|decode_case|floor_timestamp)$|^bitwise_"
+)
 """Names of sqlglot's and of our own rewrites, which nobody types."""
 OPERATORS = {"and", "or", "xor", "not", "in", "exists", "like", "ilike", "if_", "var_map"}
 """Names that the parser reads as calls, though nobody writes them so."""
