@@ -55,7 +55,7 @@ def test_the_python_reference_has_signatures(site: Path) -> None:
 
 def test_the_page_of_commands_is_that_of_the_code() -> None:
     page = (DOCS / "reference/command-line.md").read_text("utf-8")
-    assert page == command_line(), "run script/reference"
+    assert page == command_line(), "run script/reference command-line"
 
 
 def test_the_page_of_functions_names_what_the_parser_knows() -> None:

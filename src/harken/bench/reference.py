@@ -164,13 +164,13 @@ def _runs(db: harken.Database, name: str, kinds: tuple[str, ...]) -> bool:
     return True
 
 
-PAGES = {"command-line.md": command_line, "functions.md": functions}
+PAGES = {"command-line": command_line, "functions": functions}
 
 
-def main(directory: str) -> None:
-    for name, page in PAGES.items():
-        Path(directory, name).write_text(page(), "utf-8")
+def main(directory: str, *names: str) -> None:
+    for name in names or PAGES:
+        Path(directory, f"{name}.md").write_text(PAGES[name](), "utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
