@@ -59,6 +59,7 @@ PLAN = {
     "statements.sql": BELOW_CONSUMERS | CONSUMERS | {"lang.sql", "statements"},
     "statements.datalog": BELOW_CONSUMERS | CONSUMERS | {"lang.datalog", "statements"},
     "api": BELOW_CONSUMERS | CONSUMERS | STATEMENTS | LANGUAGES | {"engines.placement"},
+    "project": BELOW_DATABASE | {"database", "statements", "api", "harken"},
 }
 # The outermost ring: it may import anything but the engines.
 SURFACE = {
@@ -66,7 +67,9 @@ SURFACE = {
     *("client", "server", "cli", "shell", "pipeline"),
     *("bench", "bench.tpch", "demo"),
 }
-SURFACE_ALLOWED = BELOW_CONSUMERS | CONSUMERS | STATEMENTS | LANGUAGES | {"api"} | SURFACE
+SURFACE_ALLOWED = (
+    BELOW_CONSUMERS | CONSUMERS | STATEMENTS | LANGUAGES | {"api", "project"} | SURFACE
+)
 
 TESTS_ONLY = {"cases", "costs", "generators", "harness", "laws", "models"}
 """The folders of `tests/` that stand for no folder of the source."""

@@ -21,6 +21,7 @@ from harken.api.lake_tables import LakeStatus, LakeTables, Progress
 from harken.api.programs import Programs, run_options
 from harken.api.python_functions import register_python
 from harken.api.step import Step
+from harken.api.stored_definitions import Definition, definitions, readers_of
 from harken.api.views import Condition, ViewDescription, Views
 from harken.consumers.monitors.audience import Listener
 from harken.consumers.monitors.log import Keep
@@ -47,6 +48,7 @@ from harken.errors import ClockWarning, LakeWarning, TypeFault
 from harken.settings import Settings
 from harken.statements.amosql.load import load_objects
 from harken.statements.language_registry import RunOptions
+from harken.statements.redefinition import together
 from harken.statements.sql.load import load_rows, table_to_load
 from harken.values.encoding import encode, literal_type
 
@@ -514,19 +516,50 @@ class Database:
     # --- transactions ----------------------------------------------------------------------
 
     @contextmanager
-    def transaction(self, *, write: bool = True) -> Iterator[Database]:
+    def transaction(
+        self, *, write: bool = True, verify: Callable[[], None] | None = None
+    ) -> Iterator[Database]:
         """A block that commits when it ends and is undone when it raises.
 
         It takes the write lock at its start, so nothing that it reads can change before it ends.
         With `write=False` it takes no lock: everything it reads is of one state, and others may
         commit meanwhile. Should it change something after all, it takes the lock then, and fails
         with `stale-snapshot` if others have committed since its first read.
+
+        `verify` is called just before the commit, when rules have acted and materialized views have
+        followed: it sees what everyone will see, and an error that it raises undoes the block.
         """
         check_flag(write, "write")
+        if verify is not None:
+            check_callable(verify, "verify")
         with self.turn:
             self.internals.check_open()
-            with self.internals.transactions.block(write=write):
+            with self.internals.transactions.block(write=write, verify=verify):
                 yield self
+
+    @contextmanager
+    def redefining(self) -> Iterator[None]:
+        """Inside of a transaction: let definitions change together in the block. What one of them
+        breaks in others may be mended by the next; at the end of the block everything must compile.
+        Materialized views can be created in it."""
+        with self.turn:
+            self.internals.check_open()
+            with together(self.internals.runtime):
+                yield
+
+    @exclusive
+    def definitions(self) -> list[Definition]:
+        """All tables, views, relations, functions, types and rules that were made here, each with
+        the text that the catalog keeps of it."""
+        self.internals.look()
+        return definitions(self.internals.catalog)
+
+    @exclusive
+    def readers_of(self, name: str) -> list[str]:
+        """What reads a table, view or function, directly or not: others, rules and monitors, by
+        their names. Materialized views are said to be such."""
+        self.internals.look()
+        return readers_of(self.internals, name)
 
     @property
     def in_transaction(self) -> bool:

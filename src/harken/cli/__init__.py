@@ -14,13 +14,14 @@ from typing import Annotated
 import typer
 
 import harken
-from harken.cli import commands, detached_actions, running
+from harken.cli import apply, commands, detached_actions, running
 from harken.cli.options import Command, Group
 from harken.cli.reporting import fail, to_harken_error
 
 COMMANDS = (
     running.run,
     running.watch,
+    apply.apply,
     commands.shell,
     commands.explain,
     commands.serve,

@@ -6,7 +6,7 @@ Nothing here knows what a consumer is for.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from harken.database.evaluation import decode_rows
 from harken.database.runtime import Runtime
@@ -14,6 +14,7 @@ from harken.database.system import ACTIVATED, is_activations, is_parameters
 from harken.errors import HarkenError
 from harken.ir.relations import Relation
 from harken.ir.schema import Function
+from harken.maintenance.watched import WatchedView
 from harken.propagation.check_phase import CheckPhase, CheckState
 from harken.propagation.consumer import DEFERRED, IMMEDIATE, Consumer, InOwnTransaction
 from harken.propagation.graph import SpecialRelations
@@ -28,6 +29,8 @@ class Reactions:
         self.network = Network(runtime.engine, runtime.catalog, special)
         self.trace = Trace(lambda rows, types: runtime.show_rows(decode_rows(rows, types)))
         self.check_phase = CheckPhase(self.network, self.trace)
+        self._read_dropped: set[str] = set()
+        """The views that read what was dropped while definitions change together."""
 
     def _is_told(self, relation: Relation) -> bool:
         """Rules without parameters need no triggers: there may be ten thousand of them. Nor do
@@ -52,10 +55,20 @@ class Reactions:
     # --- the schema --------------------------------------------------------------------------
 
     def synchronise(self) -> None:
-        """Bring the network in line with the catalog and the consumers; Δ-sets stay."""
+        """Bring the network in line with the catalog and the consumers; Δ-sets stay. While
+        definitions change together some do not compile: the network follows at the end."""
+        if self._runtime.redefined is not None:
+            return
         self.network.graph.release_missing()
         for consumer in self._consumers:
             consumer.synchronise()
+        self.network.graph.release_remade(self._is_current)
+
+    def _is_current(self, relation: Relation) -> bool:
+        catalog = self._runtime.catalog
+        if not catalog.has_function(relation.id):
+            return True  # not a function: `release_missing` is about those
+        return catalog.function(relation.id).relation == relation
 
     def refresh(self) -> None:
         """Another session committed, without changing the schema."""
@@ -73,9 +86,23 @@ class Reactions:
     def foreign_changed(self, function: Function) -> None:
         """A foreign function has a new implementation, so nothing computed with the old one is
         valid. For rules this is not an event."""
-        if function.relation is None:
-            return
-        views = self.network.graph.reading(function.relation)
+        if function.relation is not None:
+            self._compare_again(self.network.graph.reading(function.relation))
+
+    def note_dropped(self, function: Function) -> None:
+        """A table goes, while definitions change together, and no Δ-set tells of its rows. Another
+        of its name may come: whatever reads that one is compared with the rows it has then."""
+        if function.relation is not None:
+            self._read_dropped |= {e.name for e in self.network.graph.reading(function.relation)}
+
+    def after_redefinition(self) -> None:
+        """Definitions have changed together, and compile."""
+        self.synchronise()
+        names, self._read_dropped = self._read_dropped, set()
+        nodes = [self.network.graph.node(name) for name in sorted(names)]
+        self._compare_again([each.view for each in nodes if each is not None])
+
+    def _compare_again(self, views: Sequence[WatchedView]) -> None:
         self.network.graph.rebuild(views)
         for view in views:
             consumer = self.network.graph.consumer_of(view.name)
@@ -87,7 +114,7 @@ class Reactions:
     # --- the transaction ---------------------------------------------------------------------
 
     def after_statement(self) -> None:
-        if self._runtime.immediate_rules:
+        if self._runtime.immediate_rules and self._runtime.redefined is None:
             self.check_phase.run(IMMEDIATE)
 
     def check(self) -> None:

@@ -77,6 +77,9 @@ class Runtime:
     reactions: Reactions = field(init=False)
     all_in_lake: bool = False
     """Whether new stored functions go to the lake by default."""
+    redefined: set[str] | None = None
+    """While definitions are changed together: the names of those that changed so far. What they
+    leave broken in between is looked at when all have changed (`statements.redefinition`)."""
     immediate_rules: bool = False
     """Whether any active rule acts after each statement."""
 

@@ -50,6 +50,8 @@ class Transactions:
         self._blocks = 0
         self._block_undone = False
         self._text_open = False
+        self._verify: Callable[[], None] | None = None
+        """Looks at what the open block would commit, and refuses it by an error."""
         self._data_version = -1
         self._state = -1
         self._looked = True
@@ -190,6 +192,8 @@ class Transactions:
             if not only_read:
                 first()
                 self._reactions.check()
+                if self._verify is not None:
+                    self._verify()
                 self._reactions.before_commit()
             if not only_read and not self._connection.read_only:
                 self._runtime.catalog.save_counter()
@@ -343,8 +347,11 @@ class Transactions:
             catalog.changed = point.catalog_changed
 
     @contextmanager
-    def block(self, *, write: bool = True) -> Iterator[None]:
-        """`with db.transaction()`: commits at the end, and rolls back if the block raises."""
+    def block(
+        self, *, write: bool = True, verify: Callable[[], None] | None = None
+    ) -> Iterator[None]:
+        """`with db.transaction()`: commits at the end, and rolls back if the block raises. `verify`
+        is called when all is done that the commit does, and can still refuse it."""
         if self._blocks:
             raise IntegrityError(
                 "transactions do not nest",
@@ -364,6 +371,7 @@ class Transactions:
             else:
                 yield
                 self._check_block()
+            self._verify = verify
             self._commit()
         except BaseException:
             if not joined:
@@ -371,6 +379,7 @@ class Transactions:
             raise
         finally:
             self._blocks = 0
+            self._verify = None
 
     def _check_block(self) -> None:
         """A block whose transaction is gone must not end as if it had been committed."""

@@ -409,6 +409,13 @@ class Graph:
             if not self.captures.exists(name):
                 self.captures.release(name)
 
+    def release_remade(self, is_current: Callable[[Relation], bool]) -> None:
+        """Let go of tables that have other columns now, if no view reads what they were."""
+        for name in self._idle():
+            relation = self.captures.relation(name)
+            if relation is not None and not is_current(relation):
+                self.captures.release(name)
+
     def capture_again(self) -> None:
         """Something was undone, perhaps triggers with it: make them as they should be."""
         self.captures.capture_again(name for name in self.captures.names() if name in self.affects)

@@ -36,8 +36,16 @@ def _said(function: Function) -> str:
     return function.name if function.language == SQL else function.id
 
 
+def _leave_for_later(function: Function, error: HarkenError) -> None:
+    """It may be about to change as well; at the end of the changes it must compile."""
+
+
 def recheck(runtime: Runtime, name: str, skip: str | None = None) -> None:
     """Compile again all that depends, directly or not, on functions of that name."""
+    if runtime.redefined is not None:
+        runtime.redefined.add(name)
+        recheck_functions(runtime, name, skip, when_broken=_leave_for_later)
+        return
     recheck_functions(runtime, name, skip)
     recheck_watchers(runtime, name)
 

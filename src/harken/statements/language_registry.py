@@ -23,6 +23,7 @@ from harken.database.transactions import Transactions
 from harken.errors import NameFault
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function
+from harken.statements.declaration import Declaration
 
 
 class Monitor(Protocol):
@@ -111,6 +112,9 @@ class Language(Protocol):
     def monitoring(self, text: str) -> tuple[int, str] | None:
         """How many views a program wants to be watched, and a program that monitors them. None if
         the language has no way to say so: then all views are meant."""
+
+    def declarations(self, text: str) -> Iterable[Declaration]:
+        """What a text declares, for projects. What else it does is refused."""
 
     # --- stored definitions ----------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harken.database.catalog import Catalog
@@ -13,8 +13,10 @@ from harken.ir.schema import Function, FunctionKind
 from harken.lang.amosql.keywords import KEYWORDS
 from harken.lang.amosql.statement_shapes import split
 from harken.statements.amosql.build import Builder, syntax_of
+from harken.statements.amosql.declared import declarations
 from harken.statements.amosql.definitions import check_function, translate_function
 from harken.statements.amosql.session import Session
+from harken.statements.declaration import Declaration
 from harken.statements.language_registry import SessionParts, register
 
 HELP = """\
@@ -61,6 +63,9 @@ class Amosql:
 
     def monitoring(self, text: str) -> None:
         return None
+
+    def declarations(self, text: str) -> Iterable[Declaration]:
+        return declarations(text)
 
     def clauses(self, function: Function, catalog: Catalog) -> tuple[Definition, ...]:
         return translate_function(function, catalog)[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from harken.database.catalog import Catalog
@@ -16,8 +16,10 @@ from harken.lang.datalog.components import expand
 from harken.lang.datalog.parser import is_closed, parse
 from harken.planner.prepare import prepare
 from harken.statements.datalog.bounds import check_bounds
+from harken.statements.datalog.declared import declarations
 from harken.statements.datalog.relation_clauses import translate_relation
 from harken.statements.datalog.session import DatalogSession
+from harken.statements.declaration import Declaration
 from harken.statements.language_registry import SessionParts, register
 
 HELP = """\
@@ -63,6 +65,9 @@ class Datalog:
     def monitoring(self, text: str) -> tuple[int, str]:
         names = list(dict.fromkeys(_watched(text)))
         return len(names), "\n".join(f".monitor {name}" for name in names)
+
+    def declarations(self, text: str) -> Iterable[Declaration]:
+        return declarations(text)
 
     def clauses(self, function: Function, catalog: Catalog) -> tuple[Definition, ...]:
         return translate_relation(function, catalog)[0]

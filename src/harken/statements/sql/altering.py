@@ -21,7 +21,8 @@ from harken.errors import HarkenError, IntegrityError, LanguageError, NameFault
 from harken.ir.schema import Function
 from harken.lang.sql.parser import DIALECT, Statement, statements
 from harken.lang.sql.program_draft import unknown_column, unknown_table
-from harken.statements.dependents import recheck_functions, recheck_watchers
+from harken.lang.sql.type_names import type_name
+from harken.statements.dependents import recheck, recheck_functions, recheck_watchers
 from harken.statements.sql.dropping import drop_with_readers
 from harken.statements.sql.reading import Reading
 from harken.statements.sql.row_changes import defaults
@@ -82,6 +83,49 @@ def alter(runtime: Runtime, statement: Statement) -> None:
     _put(runtime, known, _text(edited, created, statement), edited)
 
 
+def is_alteration(runtime: Runtime, statement: Statement) -> bool:
+    """Is it CREATE OR ALTER TABLE of a table that is there?"""
+    node = statement.node
+    if not isinstance(node, exp.Create) or str(node.args.get("kind", "")).upper() != "TABLE":
+        return False
+    words = [token.text.upper() for token in DIALECT.tokenize(statement.text)[:3]]
+    known = SqlTables(runtime.catalog).function(created_name(node))
+    return words == ["CREATE", "OR", "ALTER"] and known is not None
+
+
+def reshape(runtime: Runtime, statement: Statement) -> None:
+    """Let a table be what CREATE OR ALTER TABLE says, with its rows. Columns are known
+    by their names; one of another type is refused, unless there are no rows."""
+    node = statement.node
+    assert isinstance(node, exp.Create)
+    known = SqlTables(runtime.catalog).function(created_name(node))
+    assert known is not None
+    _refuse(runtime, known, statement)
+    wanted = table_function(runtime, statement)
+    if wanted.text == known.text:
+        return
+    edited = Edited(node, statement)
+    before = {column.name for column in table_of(known).columns}
+    edited.came = {name: name for name in edited.columns if name in before}
+    if runtime.engine.count(_relation(known)):
+        _refuse_other_types(known, wanted, statement)
+    _put(runtime, known, wanted.text, edited)
+
+
+def _refuse_other_types(known: Function, wanted: Function, statement: Statement) -> None:
+    types = {column.name: column.type.or_null() for column in table_of(known).columns}
+    for column in table_of(wanted).columns:
+        before = types.get(column.name, column.type.or_null())
+        if before != column.type.or_null():
+            raise LanguageError(
+                f"{known.name} cannot be altered: {column.name} is {type_name(before)}, and would "
+                f"be {type_name(column.type)}",
+                code="unsupported",
+                span=statement.span,
+                hint="add a column of that type, UPDATE it from this one, and drop this one",
+            )
+
+
 def _put(runtime: Runtime, known: Function, text: str, edited: Edited) -> None:
     """Let the table be what the text says, with its rows and with all that depends on it."""
     runtime.reactions.before_schema_change({known.name})
@@ -89,12 +133,20 @@ def _put(runtime: Runtime, known: Function, text: str, edited: Edited) -> None:
         function = table_function(runtime, statements(text)[0])
         _refuse_taken(runtime, function, known)
         rows = _rows(runtime, known, function, edited)
+        _refuse_equal_keys(function, rows)
         put_table(runtime, function, known, rows)
     except HarkenError as error:
         error.message = f"{known.name} cannot be altered: {error.message}"
         error.span = edited.statement.span
         raise
     _bring_along(runtime, function, edited)
+
+
+def _refuse_equal_keys(function: Function, rows: list[tuple[Any, ...]]) -> None:
+    width = len(function.parameters)
+    if width and len({row[:width] for row in rows}) < len(rows):
+        names = ", ".join(column.name for column in function.parameters)
+        raise IntegrityError(f"there are rows with the same {names}", code="not-unique")
 
 
 def _refuse_taken(runtime: Runtime, function: Function, known: Function) -> None:
@@ -289,6 +341,9 @@ def _rows(
 def _bring_along(runtime: Runtime, function: Function, edited: Edited) -> None:
     """Compile again what depends on the table. Views that no longer work go with CASCADE; without
     it they are named, and so is everything else that objects."""
+    if runtime.redefined is not None:
+        recheck(runtime, function.name, skip=function.id)
+        return
     broken: dict[str, str] = {}
 
     def note(dependent: Function, error: HarkenError) -> None:

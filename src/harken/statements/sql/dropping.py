@@ -11,6 +11,7 @@ from harken.errors import IntegrityError, NameFault
 from harken.ir.schema import Function
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.program_draft import unknown_table
+from harken.statements.dependents import recheck
 from harken.statements.sql.view_clauses import (
     is_view,
     kind_of,
@@ -78,6 +79,12 @@ def drop_function(
     doomed |= {function.id}
     dependents = [f for f in catalog.dependents(function.name) if f.id not in doomed]
     views = [f for f in dependents if is_view(f)]
+    if runtime.redefined is not None:  # what is left broken in the end is refused then
+        runtime.rules.before_remaking(function)
+        runtime.reactions.note_dropped(function)
+        catalog.remove_function(function)
+        recheck(runtime, function.name)
+        return
     staying = _staying(runtime, function, [f for f in dependents if not is_view(f)])
     users = ([] if cascade else sorted(f.name for f in views)) + list(staying)
     if users:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harken.database.catalog import Catalog
@@ -12,7 +12,9 @@ from harken.errors import HarkenError
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function
 from harken.lang.sql.parser import cut, is_closed
+from harken.statements.declaration import Declaration
 from harken.statements.language_registry import SessionParts, register
+from harken.statements.sql.declared import declarations
 from harken.statements.sql.rechecking import recheck
 from harken.statements.sql.session import SqlSession
 from harken.statements.sql.view_clauses import translate_view
@@ -66,6 +68,9 @@ class Sql:
 
     def monitoring(self, text: str) -> None:
         return None
+
+    def declarations(self, text: str) -> Iterable[Declaration]:
+        return declarations(text)
 
     def clauses(self, function: Function, catalog: Catalog) -> tuple[Definition, ...]:
         return translate_view(function, catalog)[0]

@@ -89,6 +89,8 @@ class KeptViews(Consumer):
         self._runtime = runtime
         self._network = network
         self._epoch = -1
+        self._filled: set[str] = set()
+        """The conditions of views that were filled before the network knew of them."""
 
     def synchronise(self) -> None:
         catalog = self._runtime.catalog
@@ -111,12 +113,16 @@ class KeptViews(Consumer):
                     stored_relations(wanted[name].program)
                 ):
                     self._network.graph.redefined.add(name)
+        self._network.graph.redefined |= self._filled & wanted.keys()
+        self._filled.clear()
 
     def fill(self, function: Function) -> None:
         """Let the table of a new view have the rows that its query has now. What that takes is the
         first that is known of the view, and what it wants to keep is there before any change."""
         node = self._network.graph.node(kept_name(function.id))
-        assert node is not None
+        if node is None:
+            self._fill_early(function)
+            return
         assert isinstance(node.view, KeptView)
         connection = self._runtime.engine.connection
         started, elsewhere = connection.working_time(), connection.answered_elsewhere
@@ -127,6 +133,13 @@ class KeptViews(Consumer):
         put_rows(self._runtime, node.view, rows)
         self._network.captures.note_rows(node.view.table, [], rows)
         self._network.kept.build_kept(node)
+
+    def _fill_early(self, function: Function) -> None:
+        """While definitions change together the network is not there yet. Changes of this
+        transaction that it captures are in these rows already: the commit compares."""
+        kept = compile_kept(function, self._runtime.catalog)
+        put_rows(self._runtime, kept, rows_of(self._runtime, kept))
+        self._filled.add(kept.name)
 
     def compare_again(self, function: Function) -> None:
         """Compare the table with all rows of its query when the transaction ends, and so every

@@ -23,7 +23,7 @@ from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.program_draft import unknown_table
 from harken.stack import NESTED, room_for
 from harken.statements.language_registry import NO_OPTIONS, RunOptions, StoredViews
-from harken.statements.sql.altering import alter
+from harken.statements.sql.altering import alter, is_alteration, reshape
 from harken.statements.sql.change_statements import Changes
 from harken.statements.sql.creation import create, make_room
 from harken.statements.sql.dropping import drop, drop_named
@@ -156,7 +156,7 @@ class SqlSession:
                 check_index(self._runtime, statement)
             case exp.Create() | exp.Drop() | exp.Alter() if statement.explained:
                 raise self._not_explained(statement)
-            case exp.Create() if self._is_kept(node) and self._transactions.active:
+            case exp.Create() if self._is_kept(node) and self._is_inside_transaction():
                 raise IntegrityError(
                     "a materialized view is not created while a transaction is open",
                     code="transaction",
@@ -187,6 +187,9 @@ class SqlSession:
             "only queries are explained", code="unsupported", span=statement.span, hint=hint
         )
 
+    def _is_inside_transaction(self) -> bool:
+        return self._transactions.active and self._runtime.redefined is None
+
     def _is_kept(self, node: exp.Create) -> bool:
         return node.find(exp.MaterializedProperty) is not None
 
@@ -205,6 +208,10 @@ class SqlSession:
             return
         assert isinstance(node, exp.Create)
         self._temporary.check(statement)
+        if is_alteration(self._runtime, statement):
+            reshape(self._runtime, statement)
+            self._runtime.reactions.synchronise()
+            return
         if make_room(self._runtime, statement):
             self._runtime.reactions.synchronise()
         kept = create(self._runtime, statement)

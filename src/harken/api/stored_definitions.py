@@ -1,0 +1,93 @@
+"""What there is in a database, as texts: what a project is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from harken.api.internals import Internals
+from harken.database.catalog import Catalog
+from harken.database.dependency_order import dependents_in_order
+from harken.database.function_tables import SqlTables, table_of
+from harken.database.language_names import AMOSQL, DATALOG, PYTHON, SQL
+from harken.ir.relations import Column
+from harken.ir.schema import Function, FunctionKind
+from harken.statements.declaration import (
+    FUNCTION,
+    MATERIALIZED,
+    RELATION,
+    RULE,
+    TABLE,
+    TYPE,
+    VIEW,
+)
+from harken.values.types import SYSTEM_TYPES
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    kind: str
+    """As in `statements.declaration`."""
+    name: str
+    """A function of AMOSQL is named with the types of its arguments."""
+    text: str
+    """Empty for a type."""
+    columns: tuple[Column, ...] = ()
+    """Of what has rows, as SQL names them."""
+    key: tuple[str, ...] = ()
+    """The columns by which a stored row is known."""
+    table: str | None = None
+    """What SQL calls it, if it is stored."""
+
+
+def definitions(catalog: Catalog) -> list[Definition]:
+    tables = SqlTables(catalog)
+    return [
+        *(Definition(TYPE, name, "") for name in catalog.hierarchy if name not in SYSTEM_TYPES),
+        *_functions(catalog, tables),
+        *(Definition(RULE, name, text) for name, (_, text) in catalog.rules.items()),
+    ]
+
+
+def _functions(catalog: Catalog, tables: SqlTables) -> Iterator[Definition]:
+    named = {}
+    for name in tables.table_names():
+        function = tables.function(name)
+        if function is not None:
+            named[function.id] = name
+    for each in catalog.functions():
+        if each.system or each.facts_of or each.language == PYTHON:
+            continue
+        name = each.id if each.language == AMOSQL else each.name
+        if each.kind is not FunctionKind.STORED or each.materialized:
+            yield Definition(_kind(each), name, each.text)
+            continue
+        table = table_of(each)
+        keyed = set(range(len(each.parameters)))
+        key = tuple(
+            column.name
+            for column, position in zip(
+                table.columns, table.positions or range(len(table.columns)), strict=True
+            )
+            if position in keyed
+        )
+        yield Definition(_kind(each), name, each.text, table.columns, key, named.get(each.id))
+
+
+def _kind(function: Function) -> str:
+    if function.language == SQL:
+        if function.materialized:
+            return MATERIALIZED
+        return TABLE if function.kind is FunctionKind.STORED else VIEW
+    return RELATION if function.language == DATALOG else FUNCTION
+
+
+def readers_of(internals: Internals, name: str) -> list[str]:
+    catalog = internals.catalog
+    above = dependents_in_order(catalog, name)
+    named = [*catalog.named(name), *above]
+    found = [f"the {_kind(each)} {each.name}" for each in above if not each.system]
+    names = {name, *(each.name for each in above)}
+    found += sorted({f"the rule {r}" for each in names for r in catalog.rules_that_call(each)})
+    watchers = [watcher for each in named for watcher in internals.monitors.users_of(each)]
+    return list(dict.fromkeys([*found, *(each.title for each in watchers)]))
