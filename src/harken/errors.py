@@ -2,7 +2,8 @@
 
     HarkenError                internal, unsupported, unknown-benchmark, unknown-suffix,
     │                          cannot-read, not-utf-8, bad-change (the command line),
-    │                          not-allowed (the service)
+    │                          not-allowed (the service),
+    │                          bad-project, data-loss, not-owned, test-failed (projects)
     ├── LanguageError          the program text is wrong; nothing was executed
     │   │                      not-allowed (a location outside of `lake_roots`)
     │   ├── SyntaxFault        syntax, missing-semicolon
