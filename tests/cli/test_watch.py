@@ -282,7 +282,7 @@ def test_rows_go_into_relations_of_all_kinds_and_beside_rules(tmp_path: Path) ->
         ('{"insert":{"size":[[true]]}}', "size.n: true is not of type unsigned"),
         ('{"insert":{"edge":[[1.5,"a"]]}}', "edge.x: 1.5 is not of type number"),
         ('{"delete":{"weight":[["a"]]}}', 'weight.w: "a" is not of type float'),
-        ('{"insert":{"ready":[[1]]}}', "ready has 0 attributes, and a row has 1 value"),
+        ('{"insert":{"ready":[[1]]}}', "ready has 0 attributes, but a row has 1 value"),
         ('{"insert":{"edge":[[9223372036854775808,"a"]]}}', "edge.x: "),
     ],
 )

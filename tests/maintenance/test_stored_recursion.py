@@ -97,7 +97,7 @@ def test_explain_names_the_strategies_and_the_one_in_use() -> None:
         told = str(db.explain("path", verbose=True))
         assert told.startswith("path is a relation with rules\n")
         assert "Strategies for recursion: auto, counting, external, materialized, naive\n" in told
-        assert "\npath: external derives again what a change can touch, and stores nothing" in told
+        assert "\npath: external rederives what a change can affect, and stores nothing" in told
         assert "\nin use: none" in told
         with db.monitor("path", strategy="materialized"):
             db.datalog("+edge(1, 2). +edge(2, 3).")

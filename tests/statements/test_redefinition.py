@@ -79,7 +79,9 @@ def test_a_view_is_not_made_of_itself_through_others(db: Database) -> None:
     """It had no rows from then on."""
     db.sql("CREATE VIEW top AS SELECT a FROM m")
     for kind in ("VIEW", "MATERIALIZED VIEW"):
-        with pytest.raises(HarkenError, match="v would be made of itself, through m, top"):
+        with pytest.raises(
+            HarkenError, match="v would be defined in terms of itself, through m, top"
+        ):
             db.sql(f"CREATE OR REPLACE {kind} v AS SELECT a FROM top")
     assert rows(db, "top") == [(1,), (2,)]
 
@@ -233,7 +235,7 @@ def test_a_function_of_amosql() -> None:
     assert (change.plus, change.minus) == ([], [(1, 2)])
     with pytest.raises(HarkenError, match="would break m: there is no column x"):
         db.amosql(again.format(name="z", source="s"))
-    with pytest.raises(HarkenError, match="f would be made of itself, through m"):
+    with pytest.raises(HarkenError, match="f would be defined in terms of itself, through m"):
         db.amosql(again.format(name="x", source="m"))
     db.amosql("add s() = <5, 6>; commit;")
     assert rows(db, "m") == [(3, 4), (5, 6)]

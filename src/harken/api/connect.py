@@ -1,4 +1,4 @@
-"""`harken.connect`: how a session begins."""
+"""`harken.connect`: opens a session."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def connect(
 ) -> Database:
     """Open a database in a file, or one in memory that is gone when it is closed.
 
-    `spark` is the SparkSession for what is in the lake, or a function that makes one, called when
-    Spark is first needed. Harken neither configures nor stops it. With `engine="lake"` every stored
-    function that is created goes to the lake.
+    `spark` is the SparkSession for the lake, or a function that makes one, called when Spark is
+    first needed. Harken neither configures nor stops it. With `engine="lake"` every new stored
+    function goes to the lake.
 
-    `timeout` is how many seconds to wait for another process that is writing. `clock` stands in
-    for the time of day in tests. `settings` overrides what `harken.settings` lists.
+    `timeout` is how many seconds to wait for another process that is writing. `clock` replaces the
+    time of day in tests. `settings` overrides what `harken.settings` lists.
     """
     check_path(path, "the path of a database", "cannot-open")
     check_flag(read_only, "read_only")
@@ -46,7 +46,7 @@ def connect(
         check_callable(clock, "the clock")
     if engine not in ("resident", "lake"):
         raise TypeFault(
-            f"there is no engine {engine}", code="bad-value", hint="it is resident or lake"
+            f"there is no engine {engine}", code="bad-value", hint="use resident or lake"
         )
     chosen = settings if isinstance(settings, Settings) else Settings(settings)
     internals = open_session(os.fspath(path), read_only, timeout, clock, spark, chosen)

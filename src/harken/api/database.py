@@ -1,7 +1,7 @@
 """A session on a database: what `harken.connect` returns.
 
-Each method checks what it was given and hands it to the part that does the work: programs, views,
-the lake. Law: while one thread is in a method, a call from another is refused (`exclusive`).
+Each method checks its arguments and calls the part that does the work: programs, views, the lake.
+Law: while one thread is in a method, a call from another is refused (`exclusive`).
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ if TYPE_CHECKING:
 
 
 class Database:
-    """A session on a database. One thread at a time can use it: open one for each thread. Only
-    `cancel` may be called from another thread."""
+    """A session on a database. It must not be used by two threads at once: open one for each
+    thread. Only `cancel` may be called from another thread."""
 
     def __init__(self, internals: Internals) -> None:
         self.internals = internals
-        """The parts of the session, for tests and benchmarks alone."""
+        """The parts of the session, for tests and benchmarks only."""
         self._watch = internals.connection.watch
         self.turn = SessionLock(self._watch)
-        """Which thread may use the session now."""
+        """Held by the thread that is using the session."""
         self._views = Views(internals, self.turn)
         self._programs = Programs(internals, self.monitor)
         self._lake = LakeTables(internals)
@@ -74,9 +74,10 @@ class Database:
 
     @exclusive
     def amosql(self, text: str) -> Results:
-        """Run AMOSQL. If a statement fails, all of the text since its last `commit` is undone.
+        """Run AMOSQL. If a statement fails, everything in the text since its last `commit` is
+        rolled back.
 
-        Changes stay open, as in AMOS, until `commit` or `rollback`; `close` commits.
+        Changes stay uncommitted, as in AMOS, until `commit` or `rollback`; `close` commits.
         """
         results = Results()
         self.run_program(AMOSQL, text, results.append)
@@ -85,10 +86,10 @@ class Database:
     @exclusive
     def sql(self, text: str, values: Any = None) -> Results:
         """Run SQL. Outside of BEGIN and COMMIT every statement is a transaction of its own; if one
-        fails, what is not committed of the text is undone.
+        fails, the uncommitted part of the text is rolled back.
 
-        `values` are those of the parameters: a sequence for `?`, a mapping for `:name`. With a list
-        of tuples or mappings the text is run once for each, in one transaction.
+        `values` are the parameters: a sequence for `?`, a mapping for `:name`. With a list of
+        tuples or mappings the text runs once for each, in one transaction.
         """
         results = Results()
         self._programs.run(SQL, text, results.append, RunOptions(values=values))
@@ -102,11 +103,12 @@ class Database:
         facts: str | os.PathLike[str] = ".",
         output: str | os.PathLike[str] | None = None,
     ) -> Results:
-        """Run Datalog. What it declares and states holds before its first step; what it has begun
-        is committed at its end, and if it fails, what is not committed of it is undone.
+        """Run Datalog. All declarations and facts of the text take effect before its first
+        statement runs. A transaction that the text begins is committed at its end; if it fails,
+        what is not committed is rolled back.
 
-        Fact files are read from the directory `facts`. With `output` what the text puts out is
-        written to files there; without it, it is among the results.
+        Fact files are read from the directory `facts`. With `output`, output relations are written
+        to files there; without it, they are among the results.
         """
         results = Results()
         self.run_program(DATALOG, text, results.append, facts=facts, output=output)
@@ -125,25 +127,25 @@ class Database:
         warn: Callable[[str], None] | None = None,
         strategy: str = "auto",
     ) -> None:
-        """Run a program in a language, `amosql`, `sql` or `datalog`, and hand each result on as
-        soon as it is there. `source` is what errors call the text, such as the name of its file.
+        """Run a program in a language, `amosql`, `sql` or `datalog`, and pass on each result as
+        soon as it exists. `source` is the name of the text in errors, such as a file name.
 
         The rest is for Datalog: `facts` and `output` as in `datalog`; `warn` is called with each
-        warning, instead of Python's warnings; what the text monitors is monitored by the
-        `strategy`, see `monitor`.
+        warning, instead of Python's warnings; what the text monitors uses the `strategy`, see
+        `monitor`.
         """
         options = run_options(source, facts, output, warn, strategy)
         self._programs.run(language, text, listener, options)
 
     def cancel(self, reason: str = "the statement was cancelled") -> bool:
-        """Stop the statement that is running, from another thread: it is undone, and ends with a
-        LimitFault. False if none is running, or it is being committed. This is the one method that
-        other threads may call."""
+        """Stop the running statement, from another thread: it is rolled back, and raises a
+        LimitFault. False if none is running, or it is already committing. This is the only method
+        that other threads may call."""
         return self._watch.cancel(reason)
 
     @contextmanager
     def one_statement(self) -> Iterator[None]:
-        """Let all that is done in the block share the limits of one statement."""
+        """Everything in the block shares the limits of one statement."""
         with self._watch.statement():
             yield
 
@@ -154,9 +156,9 @@ class Database:
 
     @contextmanager
     def listening(self, listener: Callable[[Result], None]) -> Iterator[None]:
-        """Who is told of results in the block, also of those that rules print at a commit.
+        """In the block, call `listener` with each result, including what rules print at a commit.
 
-        Outside of any, what a rule prints goes to standard output.
+        Without a listener, what a rule prints goes to standard output.
         """
         with self._programs.listening(listener):
             yield
@@ -189,22 +191,22 @@ class Database:
         since: int | None = None,
         warn: Callable[[str], None] | None = None,
     ) -> Subscription:
-        """Be told exactly how the rows of a function change: `sub.changes()` after a commit.
+        """Subscribe to the exact changes of a function: call `sub.changes()` after a commit.
 
         A `listener` is called with each change right after its commit. A `durable` monitor has a
-        name, is kept in the file and records changes also while nobody listens.
+        name, is stored in the file, and records changes even while nobody listens.
 
-        `where` is a condition on the columns, in SQL or as `{column: value}`. With `keep` changes
-        are kept in the file for a time, whoever makes them: a client that went away goes on with
-        `since` the position of the last change that it had.
+        `where` is a condition on the columns, in SQL or as `{column: value}`. With `keep`, changes
+        by any session are kept in the file for a time: a client that was away resumes with `since`
+        the position of the last change it has.
 
-        With the `strategy` `counting` the rows of a view that is a set are kept with the number of
-        their derivations, with `external` nothing of the view is stored, with `materialized` its
-        recursive parts are, and `naive` evaluates it each time; `auto` goes by experience.
+        The `strategy` `counting` stores the rows of a set view with the number of their
+        derivations, `external` stores nothing of the view, `materialized` stores its recursive
+        parts, `naive` recomputes it each time, and `auto` lets measurements decide.
 
-        `warn` is called with a sentence for each thing that the changes leave out, as what time
-        alone does to a view over `now()`; without it, a `ClockWarning` is issued. They are also
-        in `sub.warnings`.
+        `warn` is called with a sentence for each kind of change that is not reported, such as what
+        time alone does to a view over `now()`; without it, a `ClockWarning` is issued. The warnings
+        are also in `sub.warnings`.
         """
         wishes = Wishes(
             listener=listener,
@@ -221,17 +223,17 @@ class Database:
 
     @exclusive
     def snapshot(self, name: str, *, where: Condition = None) -> Change:
-        """All rows of a function as they are now, or those that meet a condition, as a change that
-        is `fresh`. Its position is where `db.monitor(name, where=..., since=...)` goes on, if
-        changes were kept from before it."""
+        """All present rows of a function, or those that meet a condition, as a `fresh` change.
+        `db.monitor(name, where=..., since=...)` resumes from its position, if changes were being
+        kept."""
         return self._views.snapshot(name, where)
 
     @exclusive
     def changes_after(
         self, name: str, position: int, *, where: Condition = None, net: bool = False
     ) -> tuple[list[Change], int]:
-        """The changes of a view since a position, and the position they reach; with `net`, at most
-        one change. If they were not kept, one change that is `fresh`, with all rows."""
+        """The changes of a view after a position, and the position they lead to; with `net`, merged
+        into at most one change. If they were not kept, one `fresh` change with all rows."""
         return self._views.changes_after(name, position, where, net)
 
     @property
@@ -242,44 +244,43 @@ class Database:
 
     @exclusive
     def views(self) -> list[ViewDescription]:
-        """Whatever has rows that can be followed, in the order of creation: tables, views,
-        relations and functions, with their columns. Those that are `is_view` are derived from
-        others."""
+        """Everything with rows that can be followed, in the order of creation: tables, views,
+        relations and functions, with their columns. `is_view` marks derived ones."""
         return self._views.all()
 
     @exclusive
     def describe(self, name: str, *, where: Condition = None) -> ViewDescription:
         """What a monitor of this view would report: its columns, and a warning for each kind of
-        change that it leaves out."""
+        change that it does not report."""
         return self._views.describe(name, where)
 
     @exclusive
     def watch_views(self, listener: Listener, warn: Callable[[str], None] | None = None) -> None:
-        """Be told of the changes of all views of SQL, also of those still to be created. `warn` is
-        as for `monitor`."""
+        """Subscribe to the changes of all SQL views, including those created later. `warn` is as
+        for `monitor`."""
         check_callable(listener, "the listener")
         self._programs.watch_views(lambda name: self.monitor(name, listener, warn=warn))
 
     @exclusive
     def outboxes(self) -> list[OutboxStatus]:
-        """How full the outbox of each durable monitor is; an `alarm` says if that needs care."""
+        """The fill level of each durable monitor's outbox; `alarm` says if one needs attention."""
         return self._views.outboxes()
 
     @exclusive
     def foreign(self, name: str, function: Callable[..., Any]) -> None:
         """Register a Python function as an AMOSQL function or procedure.
 
-        It takes the place of one declared `as foreign`; else its annotations are its signature,
-        and without annotations it is a procedure that takes any values.
+        It implements a function declared `as foreign`; otherwise its annotations are its signature,
+        and without annotations it is a procedure that accepts any values.
 
-        If it takes the place of other Python, what is stored of views that call it is computed
-        again, and their monitors are told, in a transaction like any other.
+        If it replaces another implementation, stored results of views that call it are recomputed,
+        and their monitors are notified, in a transaction like any other.
         """
         register_python(self.internals, name, function)
 
     @exclusive
     def find_modules_in(self, *directories: str | os.PathLike[str]) -> None:
-        """Look for the modules of `foreign "module:function"` in these directories first.
+        """Search these directories first for the modules of `foreign "module:function"`.
 
         `harken run` does this with the directory of each script, the shell with the current one.
         """
@@ -293,11 +294,11 @@ class Database:
         self, name: str, rows: Any, properties: Sequence[str] | None = None
     ) -> Sequence[Object]:
         """Create an object of a type for each row of an iterable of tuples, an Arrow table, or a
-        data frame of pandas or Polars, in one transaction; the new objects, in the order of the
-        rows.
+        pandas or Polars data frame, in one transaction; returns the new objects in the order of
+        the rows.
 
-        With the name of a table of SQL the rows are inserted there, and there are no objects;
-        `properties` are then columns.
+        With the name of an SQL table the rows are inserted there, without objects; `properties` are
+        then columns.
         """
         self.internals.check_open()
         check_text(name, "the name of a type or table")
@@ -313,12 +314,12 @@ class Database:
 
     @property
     def variables(self) -> Mapping[str, Any]:
-        """The interface variables: `db.variables["toys"]` is the object that `:toys` holds."""
+        """The interface variables: `db.variables["toys"]` is the object in `:toys`."""
         return MappingProxyType(self.internals.runtime.interface)
 
     @exclusive
     def assign(self, name: str, value: Any) -> None:
-        """Give the interface variable `:name` a value."""
+        """Set the interface variable `:name`."""
         check_text(name, "the name of a variable")
         name = name.removeprefix(":")
         check_name(name, "the name of a variable")
@@ -331,7 +332,7 @@ class Database:
 
     @exclusive
     def name_of(self, value: Object) -> str:
-        """How an object is printed: by the interface variable that holds it, if one does."""
+        """How an object prints: as the interface variable that holds it, if one does."""
         if not isinstance(value, Object):
             raise wrong(value, "what is named", "an object", None)
         runtime = self.internals.runtime
@@ -340,12 +341,12 @@ class Database:
 
     @exclusive
     def explain(self, name: str, *, verbose: bool = False, format: str = "text") -> Explained | str:
-        """What a view, rule, relation or function reads, how its changes are found and why, what
-        is stored for it, and what its last changes cost. With `verbose`: its clauses,
-        differentials and SQL.
+        """What a view, rule, relation or function reads, how its changes are found and why, what is
+        stored for it, and what its last changes cost. With `verbose`: its clauses, differentials
+        and SQL.
 
-        Print it, or take its parts with `as_json()`. With the format `json` or `svg` it is the
-        text of such a document; the drawing is of the network that finds the changes.
+        Print the result, or get its parts with `as_json()`. With the format `json` or `svg` it is
+        the text of such a document; the drawing shows the network that finds the changes.
         """
         self.internals.look()
         check_text(name, "the name of a rule or function")
@@ -355,14 +356,14 @@ class Database:
 
     @exclusive
     def trace(self, listener: Callable[[str], None] | None) -> None:
-        """Be told what happens in each check phase, a line at a time; None ends it."""
+        """Call `listener` with a line of text for each event of a check phase; None ends it."""
         if listener is not None:
             check_callable(listener, "the listener")
         self.internals.reactions.trace.listener = listener
 
     @exclusive
     def round_limit(self, rounds: int) -> None:
-        """How many actions a check phase may run before it is taken for an endless one."""
+        """How many actions a check phase may run before it counts as endless."""
         check_whole(rounds, "the limit", least=1)
         self.internals.reactions.check_phase.limit = rounds
 
@@ -375,8 +376,8 @@ class Database:
 
     @exclusive
     def retry_actions(self, numbers: Iterable[int] | None = None) -> int:
-        """Try detached actions again, all of them unless told which; how many were tried. Each has
-        a transaction of its own; when all have been tried, the first failure is raised."""
+        """Retry detached actions, all by default, each in a transaction of its own; returns how
+        many. After all were tried, the first error is raised."""
         self.internals.check_open()
         wanted = None if numbers is None else check_numbers(numbers)
         rules = self.internals.rules
@@ -384,7 +385,7 @@ class Database:
 
     @exclusive
     def discard_actions(self, numbers: Iterable[int]) -> None:
-        """Give detached actions up: they are not carried out any more."""
+        """Discard detached actions: they will not be carried out."""
         self.internals.check_open()
         wanted = check_numbers(numbers)
         with self.internals.alone():
@@ -392,8 +393,8 @@ class Database:
 
     @exclusive
     def action_limit(self, tuples: int) -> None:
-        """On how many tuples a rule may act at once. More are refused, and the transaction is
-        undone: for so many, an action is one update over the whole set."""
+        """The most tuples that a rule may act on at once. Beyond it the transaction is rolled back:
+        for so many tuples, write the action as one update over the whole set."""
         check_whole(tuples, "the limit", least=1)
         self.internals.rules.acting.limit = tuples
 
@@ -404,7 +405,7 @@ class Database:
             raise TypeFault(
                 f"there is no strategy {strategy}",
                 code="bad-value",
-                hint="it is adaptive, incremental or naive",
+                hint="use adaptive, incremental or naive",
             )
         self.internals.network.chooser.forced = None if strategy == "adaptive" else strategy
 
@@ -424,13 +425,13 @@ class Database:
         version: int | None = None,
         warn: Callable[[str], None] | None = None,
     ) -> None:
-        """Make a table that exists the function `name`, from its key columns to the others.
+        """Register an existing table as the function `name`, from its key columns to the others.
 
         `source` is the path of a Delta table, a directory of Parquet, CSV or JSON files that may
-        grow, or a DataFrame of Spark: Harken reads it, and `step` takes its changes in. The rows of
-        an Arrow table or a data frame of pandas or Polars become Harken's own. Where several rows
-        may have a key, say `unique=False`. Of a Delta table, `version` is the one to begin with:
-        the first `step` takes in all since.
+        grow, or a Spark DataFrame: Harken reads it, and `step` processes its changes. The rows of
+        an Arrow table or a pandas or Polars data frame are copied into Harken. If several rows may
+        have the same key, pass `unique=False`. For a Delta table, `version` is the version to start
+        with: the first `step` processes all changes since.
 
         Rows with a NULL in a column of the function are left out. `warn` is called with a sentence
         that says how many there are; without it, a `LakeWarning` is issued.
@@ -460,13 +461,15 @@ class Database:
         every: str | float | None = None,
         available_now: bool = False,
     ) -> Feed:
-        """Let a stream of Spark feed a function that is `stored in lake`; `step` takes it in.
+        """Start a Spark stream that feeds a function that is `stored in lake`; `step` processes
+        what arrives.
 
         The columns of the stream are matched by name. An append adds rows; an upsert replaces the
-        row of a key, and with `latest_by` only by one that is greater in that column. `checkpoint`
-        is a directory of this feed alone: started again with it, a feed goes on where it stopped,
-        and each row counts once. `every` is how often it looks, in seconds or as Spark writes it;
-        with `available_now` it ends when it has all that is there.
+        row with the same key, and with `latest_by` only if the new row is greater in that column.
+        `checkpoint` is a directory for this feed alone: when it is restarted with it, a feed
+        resumes where it stopped, and each row counts once. `every` is the interval between batches,
+        in seconds or in Spark's notation; with `available_now` the feed ends when it has processed
+        everything there is.
         """
         return self._lake.feed(
             name,
@@ -480,15 +483,16 @@ class Database:
 
     @exclusive
     def step(self, *, strict: bool = True, warn: Callable[[str], None] | None = None) -> Step:
-        """Take in what has changed in the inputs since the last step, as one transaction with all
-        that rules do about it.
+        """Process what has changed in the inputs since the last step, in one transaction with
+        everything that rules do in response.
 
-        A file of a directory that cannot be read is an error. With `strict=False` it is set aside
+        A file in a directory that cannot be read is an error. With `strict=False` it is set aside
         until it changes, and the step's `set_aside` names it.
 
         New rows with a NULL in a column of the function are left out, and the step's `left_out`
-        says how many. `warn` is called with a sentence for each input that has such rows; without
-        it, a `LakeWarning` is issued."""
+        says how many. `warn` is called with a sentence for each input with such rows; without it, a
+        `LakeWarning` is issued.
+        """
         if warn is not None:
             check_callable(warn, "warn")
         step = self._lake.step(strict=strict)
@@ -498,17 +502,17 @@ class Database:
 
     @exclusive
     def flush(self) -> None:
-        """Write what is committed, and not yet in the lake, to the tables there."""
+        """Write committed changes that are not yet in the lake to the tables there."""
         self._lake.flush()
 
     @exclusive
     def lake_status(self) -> LakeStatus:
-        """Where each relation in the lake stands: versions, rows, bytes, files set aside."""
+        """The state of each relation in the lake: versions, rows, bytes, files set aside."""
         return self._lake.status()
 
     @contextmanager
     def progress(self, listener: Progress) -> Iterator[None]:
-        """While the block runs, call `listener(name, done, of)` as inputs are taken in."""
+        """In the block, call `listener(name, done, of)` as inputs are loaded."""
         check_callable(listener, "the listener")
         with self._lake.progress(listener):
             yield
@@ -519,15 +523,15 @@ class Database:
     def transaction(
         self, *, write: bool = True, verify: Callable[[], None] | None = None
     ) -> Iterator[Database]:
-        """A block that commits when it ends and is undone when it raises.
+        """A block that commits when it ends, and rolls back when it raises.
 
         It takes the write lock at its start, so nothing that it reads can change before it ends.
-        With `write=False` it takes no lock: everything it reads is of one state, and others may
-        commit meanwhile. Should it change something after all, it takes the lock then, and fails
-        with `stale-snapshot` if others have committed since its first read.
+        With `write=False` it takes no lock: all its reads see one snapshot, and others may commit
+        meanwhile. If it changes something after all, it takes the lock then, and fails with
+        `stale-snapshot` if others have committed since its first read.
 
-        `verify` is called just before the commit, when rules have acted and materialized views have
-        followed: it sees what everyone will see, and an error that it raises undoes the block.
+        `verify` is called just before the commit, after rules have acted and materialized views
+        have been updated: it sees what everyone will see. If it raises, the block rolls back.
         """
         check_flag(write, "write")
         if verify is not None:
@@ -539,8 +543,8 @@ class Database:
 
     @contextmanager
     def redefining(self) -> Iterator[None]:
-        """Inside of a transaction: let definitions change together in the block. What one of them
-        breaks in others may be mended by the next; at the end of the block everything must compile.
+        """Within a transaction: change several definitions together in the block. What one of them
+        breaks the next may repair; at the end of the block everything must compile.
         Materialized views can be created in it."""
         with self.turn:
             self.internals.check_open()
@@ -549,15 +553,15 @@ class Database:
 
     @exclusive
     def definitions(self) -> list[Definition]:
-        """All tables, views, relations, functions, types and rules that were made here, each with
-        the text that the catalog keeps of it."""
+        """All user-defined tables, views, relations, functions, types and rules, each with the text
+        that the catalog keeps."""
         self.internals.look()
         return definitions(self.internals.catalog)
 
     @exclusive
     def readers_of(self, name: str) -> list[str]:
-        """What reads a table, view or function, directly or not: others, rules and monitors, by
-        their names. Materialized views are said to be such."""
+        """The names of everything that reads a table, view or function, directly or not: views,
+        functions, rules and monitors. Materialized views are marked as such."""
         self.internals.look()
         return readers_of(self.internals, name)
 
@@ -567,8 +571,8 @@ class Database:
 
     @exclusive
     def begin(self) -> None:
-        """Begin a transaction that changes something, unless one is open; `commit` or `rollback`
-        ends it."""
+        """Begin a transaction that changes data, unless one is open; end it with `commit` or
+        `rollback`."""
         self.internals.check_open()
         self.internals.transactions.begin()
 
@@ -585,7 +589,7 @@ class Database:
 
     @exclusive
     def close(self) -> None:
-        """Commit what is open and close the file."""
+        """Commit an open transaction and close the file."""
         internals = self.internals
         if internals.closed:
             return
@@ -614,7 +618,7 @@ class Database:
 
 
 def _issue(message: str, warn: Callable[[str], None] | None, kind: type[UserWarning]) -> None:
-    """Call `warn`, or warn the caller of the method that calls this."""
+    """Call `warn`, or issue a Python warning at the caller of the calling method."""
     if warn is not None:
         warn(message)
     else:

@@ -1,5 +1,5 @@
-"""What `db.explain` says: the short explanation, or the long one of how a function is evaluated,
-with its clauses as they were translated, as they were rewritten, and the SQL they become."""
+"""The result of `db.explain`: the short explanation, or the verbose one of how a function is
+evaluated, with its translated clauses, its rewritten clauses, and their SQL."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ class Explanation:
     expanded: str
     sql: str
     lake: tuple[Reach, ...] = ()
-    """How the rows of relations in the lake are reached."""
+    """How the rows of lake relations are reached."""
     measured: tuple[str, ...] = ()
-    """What it has taken to keep a materialized view up to date."""
+    """The measured cost of keeping a materialized view up to date."""
     maintenance: tuple[str, ...] = ()
-    """The rules by which the changes of its recursive relations are found."""
+    """The rules that find the changes of its recursive relations."""
     strategies: tuple[str, ...] = ()
-    """For a recursive one: how its changes can be found, how they are, and why all is computed
-    again where it is."""
+    """For recursive relations: the possible strategies, the ones in use, and why something is
+    recomputed."""
     outboxes: tuple[str, ...] = ()
-    """How full those of its durable monitors are."""
+    """The fill level of its durable monitors' outboxes."""
     title: str = ""
-    """What it is, as its author says."""
+    """What it is, in its author's terms."""
     warnings: tuple[str, ...] = ()
-    """What those who watch it are not told of."""
+    """Changes that its watchers do not see."""
 
     def __str__(self) -> str:
         parts = [self.title, self.definition]
@@ -71,15 +71,15 @@ class Explanation:
 
 
 Explained = Summary | Explanation | RuleExplanation
-"""Short, or long for a function and for a rule. Print it, or take its parts with `as_json()`."""
+"""Short, or verbose for a function or a rule. Print it, or get its parts with `as_json()`."""
 FORMATS = ("text", "json", "svg")
 
 
 def explain(internals: Internals, name: str, verbose: bool, format: str) -> Explained | str:
-    """As something to print, or as the text of a JSON or SVG document."""
+    """An object to print, or the text of a JSON or SVG document."""
     if format not in FORMATS:
         raise TypeFault(
-            f"there is no format {format}", code="bad-value", hint=f"it is {' or '.join(FORMATS)}"
+            f"there is no format {format}", code="bad-value", hint=f"use {' or '.join(FORMATS)}"
         )
     if format == "svg":
         return _drawn(internals, name)
@@ -105,7 +105,10 @@ def _drawn(internals: Internals, name: str) -> str:
     network = _summarise(internals, name).network
     if not network:
         raise TypeFault(
-            f"{name} needs arguments: no network finds its changes, so there is none to draw",
+            (
+                f"{name} needs arguments, so no network finds its changes, and there is "
+                "nothing to draw"
+            ),
             code="unsupported",
             hint="use the format text or json",
         )

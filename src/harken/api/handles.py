@@ -44,7 +44,7 @@ class NoValue(ValueFault, KeyError):
 
 
 class FunctionHandle:
-    """One function. It stays right when the schema changes: it looks itself up again."""
+    """One function. It stays valid when the schema changes: it looks itself up again."""
 
     def __init__(
         self, runtime: Runtime, transactions: Transactions, function: Function, turn: SessionLock
@@ -94,7 +94,7 @@ class FunctionHandle:
     # --- reading ---------------------------------------------------------------------------
 
     def __getitem__(self, arguments: Any) -> Any:
-        """The value; all values of a bag or of a function with several."""
+        """The value; for a bag, or a function with several, all of them."""
         if not self.turn.acquire(False):
             with self.turn:
                 return self._get(arguments)
@@ -116,8 +116,8 @@ class FunctionHandle:
         return rows_as_values(self._decoded(rows))[0]
 
     def _read_one(self, arguments: Any) -> Any:
-        """One argument, one result stored as it is: the shortest way. None if it does not work:
-        another process may have deleted the function, which the long way finds out."""
+        """The fast path for one argument and one result stored as it is. None if it does not apply:
+        another process may have deleted the function, which the slow path finds out."""
         if self._epoch != self._runtime.catalog.epoch:
             self._prepare()
         try:
@@ -143,7 +143,7 @@ class FunctionHandle:
         return rows_as_values(self._decoded(self._results(arguments)))
 
     def __iter__(self) -> Iterator[Any]:
-        """The arguments that have a value, as a mapping gives its keys."""
+        """The arguments that have a value, like the keys of a mapping."""
         return iter(dict.fromkeys(arguments for arguments, _ in self.items()))
 
     def items(self) -> Iterator[tuple[Any, Any]]:
@@ -167,7 +167,7 @@ class FunctionHandle:
         return self._derived_rows(arguments)
 
     def _derived_rows(self, arguments: Any) -> list[tuple[Any, ...]]:
-        """A derived function with its arguments given as parameters."""
+        """The rows of a derived function, with its arguments as parameters."""
         if self._query is None:
             self._query = compile_call(self._runtime, self._relation)
         return self._query.rows(arguments if isinstance(arguments, tuple) else (arguments,))
@@ -228,7 +228,7 @@ class FunctionHandle:
 
     @exclusive
     def update(self, values: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
-        """Set many values, as one statement: `quantity.update({item: 5, other: 7})`."""
+        """Set many values in one statement: `quantity.update({item: 5, other: 7})`."""
         pairs = _pairs(values)
         self._refresh()
         target = updates.find_target(self._function, self._runtime.catalog, None)
@@ -250,7 +250,7 @@ class FunctionHandle:
 
     @exclusive
     def __delitem__(self, arguments: Any) -> None:
-        """Leave the function without a value for the arguments."""
+        """Remove the value for the arguments."""
         self._change("set", arguments, None)
 
     @exclusive
@@ -260,7 +260,7 @@ class FunctionHandle:
 
     @exclusive
     def put(self, *row: Any) -> None:
-        """Let the row be there: of a function with one value for its arguments, it is the value."""
+        """Make sure the row is there; for a single-valued function this sets the value."""
         self._change("set" if self._keyed else "add", row[: self._inputs], row[self._inputs :])
 
     @exclusive
@@ -293,7 +293,7 @@ class FunctionHandle:
         return tuple(turn(value) for turn, value in zip(self._encoders, given, strict=False))
 
     def _encode_values(self, value: Any) -> list[tuple[Any, ...]]:
-        """None is no value; a list gives a bag all its values."""
+        """None removes the value; for a bag, a list gives all its values."""
         if value is None:
             return []
         several = value if isinstance(value, list) and not self._keyed else [value]
@@ -318,13 +318,12 @@ class FunctionHandle:
 
 
 def _pairs(values: Any) -> list[tuple[Any, Any]]:
-    """What `update` was given, as arguments with their values."""
+    """The arguments of `update` as pairs of arguments and value."""
     given = values.items() if isinstance(values, Mapping) else values
     found = list(given) if isinstance(given, Iterable) else [given]
     if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in found):
         raise TypeFault(
-            "the values are a mapping, or pairs of arguments and value, and this is "
-            + shown(values),
+            "the values must be a mapping, or pairs of arguments and value, not" + shown(values),
             hint="as {item: 5, other: 7}",
         )
     return [(arguments, value) for arguments, value in found]
@@ -335,7 +334,7 @@ def compile_call(runtime: Runtime, relation: Relation) -> Query:
 
 
 def plan_call(runtime: Runtime, relation: Relation) -> Plan:
-    """The results of a relation whose arguments are parameters."""
+    """A plan for the results of a relation whose arguments are parameters."""
     given = tuple(
         Parameter(position, column.type)
         for position, column in enumerate(relation.columns[: relation.inputs])

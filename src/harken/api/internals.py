@@ -1,8 +1,8 @@
-"""The parts that a session is made of, as `api` puts them together.
+"""The parts of a session, as `api` assembles them.
 
-`db.internals` hands them to tests and benchmarks, which look at an engine from inside: at tables,
-nodes and what a wave did. They may change with any commit. What people use (the server, the
-pipeline, the command line) asks `Database`; tests/test_architecture.py holds them to that.
+`db.internals` gives them to tests and benchmarks, which look inside an engine: at tables, nodes and
+waves. They may change with any commit. The server, the pipeline and the command line use `Database`
+only; tests/test_architecture.py makes sure of that.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Internals:
             raise TypeFault(f"{name} is a procedure, and has no rows", code="side-effect")
         return relation
 
-    # --- what every method of a session begins with ----------------------------------------------
+    # --- what every method of a session starts with ----------------------------------------
 
     def check_open(self) -> None:
         if self.closed:

@@ -1,9 +1,10 @@
-"""A transaction as JSON: rows to delete, and then rows to insert, by the name of their table.
+"""A transaction as JSON: rows to delete and rows to insert, by table.
 
     {"insert": {"edge": [["h", "d"]]}, "delete": {"edge": [["b", "c"]]}}
 
-A row has its columns in the order of declaration. Deleting what is not there changes nothing, and
-nor does inserting what a set has already. All of it happens, or none.
+A row has its columns in the order of declaration. Deletions come first. Deleting a row that is not
+there changes nothing, and neither does inserting one that a set already has. All or nothing
+happens.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def apply(db: Database, insert: Rows, delete: Rows) -> None:
 
 
 def delete_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
-    """A row that is there several times goes once."""
+    """Of equal rows one is deleted."""
     runtime = db.internals.runtime
     with db.internals.transactions.statement():
         function = _function(runtime, name)
@@ -60,7 +61,7 @@ def insert_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
 
 
 def delete_facts(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Delete rows of a relation, or of what is stated of one with rules."""
+    """Delete rows of a relation; if it has rules, those among its facts."""
     with db.internals.transactions.statement():
         remove_facts(db.internals.runtime, name, rows)
         db.internals.reactions.synchronise()
@@ -69,12 +70,13 @@ def delete_facts(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None
 def insert_facts(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
     with db.internals.transactions.statement():
         add_facts(db.internals.runtime, name, rows)
-        db.internals.reactions.synchronise()  # a relation with rules may have got a place for facts
+        # A relation with rules may have been given a place for facts.
+        db.internals.reactions.synchronise()
 
 
 def _insert(runtime: Runtime, relation: Relation, rows: list[Row]) -> None:
     if relation.is_set:
-        add_rows(runtime.engine, relation, rows, "delete that one in the same transaction")
+        add_rows(runtime.engine, relation, rows, "delete that row in the same transaction")
     else:
         runtime.engine.insert_many(relation, rows)
 
@@ -89,7 +91,7 @@ def _stored(
     for row in rows:
         if len(row) != len(table.columns):
             raise TypeFault(
-                f"{name} has {counted(len(table.columns), 'column')}, and a row has "
+                f"{name} has {counted(len(table.columns), 'column')}, but a row has "
                 f"{counted(len(row), 'value')}",
                 code="arity",
                 hint="it has " + ", ".join(column.name for column in table.columns),
@@ -121,7 +123,7 @@ def _function(runtime: Runtime, name: str) -> Function:
 def _table(runtime: Runtime, name: str, function: Function) -> Table:
     if function.kind is not FunctionKind.STORED or function.materialized:
         raise TypeFault(
-            f"{name} is derived, and only stored rows are inserted and deleted",
+            f"{name} is derived, and only stored rows can be inserted and deleted",
             code="not-updatable",
             hint="change what it is derived from",
         )

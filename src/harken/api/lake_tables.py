@@ -1,4 +1,4 @@
-"""Tables in the lake: how a session registers, feeds and steps them, and where they stand."""
+"""Tables in the lake: registering, feeding and stepping them, and their state."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from harken.sources.stream import Feed
 
 Progress = Callable[[str, int, int], None]
-"""Told the name of an input, how much of it has been taken in, and of how much."""
+"""Called with the name of an input, how many of its rows are loaded, and how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
 class InputStatus:
-    """Where a relation in the lake stands: the version that is read, and the newest there is."""
+    """The state of a relation in the lake: the version in use, and the newest version."""
 
     name: str
     kind: str
@@ -48,7 +48,7 @@ class InputStatus:
 
 @dataclass(frozen=True, slots=True)
 class LakeStatus:
-    """Where the relations in the lake stand, and when a step last took something in."""
+    """The state of the relations in the lake, and when a step last found changes."""
 
     relations: tuple[InputStatus, ...]
     last_step: datetime.datetime | None
@@ -70,7 +70,7 @@ class LakeTables:
         schema: Any,
         version: int | None,
     ) -> str | None:
-        """A sentence that says how many rows are left out, if any are."""
+        """Returns a sentence that says how many rows are left out, if any."""
         internals = self._internals
         internals.check_open()
         check_flag(unique, "unique")
@@ -117,7 +117,7 @@ class LakeTables:
         if latest_by is not None:
             check_text(latest_by, "latest_by")
         function = internals.function(name)
-        internals.check_committed("a stream feeds what is committed")
+        internals.check_committed("a stream feeds committed data")
         with internals.transactions.block():
             prepare_table(internals.runtime, function)
         return start_feed(

@@ -1,4 +1,4 @@
-"""The languages that Harken speaks: each registers itself when its module is imported."""
+"""Imports the languages, each of which registers itself."""
 
 import harken.statements.amosql.language
 import harken.statements.datalog.language

@@ -1,8 +1,8 @@
-"""How a file becomes a database that statements can run on.
+"""Opens a file as a database that statements can run on.
 
-A new file gets the system's types and functions; the catalog of an old one is read, its relations
-are found where they lie, and Python is put behind its foreign functions. The latter two are done
-again whenever the catalog is read again.
+A new file gets the system's types and functions. For an existing one the catalog is read, its
+relations are located, and foreign functions get their Python implementations. The latter two are
+repeated whenever the catalog is read again.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _clauses_of(function: Function, catalog: Catalog) -> tuple[Definition, ...]:
 
 
 def _initialise(connection: Connection, catalog: Catalog) -> None:
-    """Another process may be doing the same: look again once we may write."""
+    """Another process may be doing the same: look again once we hold the lock."""
     if connection.read_only:
         raise StorageError(
             "the database is empty",
@@ -111,9 +111,9 @@ def _initialise(connection: Connection, catalog: Catalog) -> None:
 
 
 def _after_reload(runtime: Runtime) -> None:
-    """Know where the relations are, and what Python is behind the functions."""
+    """Locate the relations, and find the Python code of foreign functions."""
     runtime.engine.attach(runtime.catalog.stored_relations())
     for function in runtime.catalog.functions():
-        # A missing one fails when it is used.
+        # A missing one raises an error when it is used.
         if function.kind is FunctionKind.FOREIGN and function.language != PYTHON:
             foreign.register_declared(runtime, function, syntax_of(function))

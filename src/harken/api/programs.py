@@ -29,7 +29,7 @@ def run_options(
     warn: Callable[[str], None] | None,
     strategy: str,
 ) -> RunOptions:
-    """What `db.run_program` was given, if it can be used."""
+    """The checked options of `db.run_program`."""
     check_path(facts, "the directory of fact files")
     if output is not None:
         check_path(output, "the directory of output files")
@@ -71,8 +71,8 @@ class Programs:
             runtime.listener = before
 
     def watch_views(self, monitor: Callable[[str], Subscription]) -> None:
-        """Call `monitor` for every view of SQL, also for those that are created later. A view that
-        is dropped is no longer monitored."""
+        """Call `monitor` for every SQL view, including those created later. A view that is dropped
+        is no longer monitored."""
         watching: dict[str, Subscription] = {}
 
         def watch(name: str) -> None:

@@ -1,4 +1,4 @@
-"""Python functions that a session puts behind functions of AMOSQL: `db.foreign`."""
+"""Python implementations of AMOSQL functions: `db.foreign`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ def register_python(internals: Internals, name: str, function: Callable[..., Any
     if internals.connection.read_only or not any(map(reactions.reads, replaced)):
         foreign.register_in_session(runtime, name, function)
         return
-    internals.check_committed(f"something depends on {name}: other Python is not put behind it now")
+    internals.check_committed(
+        f"something depends on {name}, so its implementation cannot be replaced now"
+    )
     with foreign.put_back(runtime, replaced), internals.transactions.block():
         reactions.before_schema_change({name})
         foreign.register_in_session(runtime, name, function)

@@ -1,10 +1,10 @@
-"""How the changes of the recursive relations of a view are found, in words: for `db.explain`.
+"""How the changes of a view's recursive relations are found, in words for `db.explain`.
 
-Which strategies there are does not depend on who watches it; which one is in use, and what is
-stored for it, is read off the nodes of the network.
+The possible strategies do not depend on who watches; the one in use, and what is stored for it, is
+read from the nodes of the network.
 
-Law: what is said is what `propagation.derived_changes` does, with the reason where everything is
-computed again.
+Law: the text says what `propagation.derived_changes` does, with the reason where everything is
+recomputed.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ from harken.maintenance.strategies import Strategy
 from harken.planner.change_methods import rounds_again
 from harken.propagation.network import Network
 
-AGAIN = "computed again at each change, and compared"
+AGAIN = "recomputed at each change, and compared"
 STORED = (
-    "auto, counting and materialized store the rounds at the first change, and follow only what "
-    f"changes in each; with external, which stores nothing, and with naive all rounds are {AGAIN}"
+    "auto, counting and materialized store the rounds at the first change, and follow "
+    "only what changes in each; with external, which stores nothing, and with naive all "
+    f"rounds are {AGAIN}"
 )
 CHOSEN = (
-    "external derives again what a change can touch, and stores nothing; materialized stores the "
-    f"rows, and follows them; with naive all rows are {AGAIN}; auto and counting take whichever "
-    "was the fastest"
+    "external rederives what a change can affect, and stores nothing; materialized stores "
+    f"the rows and maintains them; with naive all rows are {AGAIN}; auto and counting take "
+    "whichever was the fastest"
 )
 
 
 def strategies(runtime: Runtime, program: Program, network: Network) -> tuple[str, ...]:
-    """What can be wanted of the recursive relations of a view, and what is done; nothing if it has
-    none."""
+    """The possible strategies for the recursive relations of a view, and those in use; empty if it
+    has none."""
     found = []
     for stratum in stratify(program):
         if stratum.recursive:
@@ -76,11 +77,11 @@ class _Recursion:
         return STORED if self._relation.in_rounds else CHOSEN
 
     def in_use(self) -> str:
-        """By those who watch it in this session, and what the file has for all sessions."""
+        """In this session, and what the file stores for all sessions."""
         forced = self._network.chooser.forced
         wanted = set(self._wanted())
         if not wanted:
-            return "none, nothing that is watched here depends on it"
+            return "none, because nothing watched here depends on it"
         if forced is not None:
             return f'{forced}, by db.monitoring("{forced}")'
         first = (

@@ -1,9 +1,9 @@
-"""A step: what has changed in the inputs is taken in, as one transaction with all that it causes.
+"""A step: processes what has changed in the inputs, in one transaction with everything it causes.
 
-Each input is moved on to its newest version, the changes between the two go to all that watch, and
-the new version is committed with everything they did.
+Each input moves to its newest version, the changes between the two go to all watchers, and the new
+version is committed together with their effects.
 
-Law: a step that dies is as if it had not begun; the next takes the same changes in, once.
+Law: a step that dies leaves no trace; the next one processes the same changes, once.
 """
 
 from __future__ import annotations
@@ -25,21 +25,22 @@ LAST_STEP = "last_step"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a step took in, and how long that took with all that it caused."""
+    """What a step processed, and how long that took, including everything it caused."""
 
     taken: dict[str, int] = field(default_factory=dict)
-    """For each input that changed, how many rows came and went."""
+    """For each input that changed, the number of rows inserted and deleted."""
     versions: dict[str, int] = field(default_factory=dict)
-    """The versions that were taken in."""
+    """The versions that the inputs moved to."""
     lag: dict[str, float] = field(default_factory=dict)
-    """For each input whose source says so: the seconds from its newest change to the step's end."""
+    """For each input whose source provides it: seconds from its newest change to the end of the
+    step."""
     fired: dict[str, int] = field(default_factory=dict)
-    """For each rule that acted, for how many tuples."""
+    """For each rule that acted, the number of tuples."""
     views: dict[str, float] = field(default_factory=dict)
-    """For each condition, monitored view and node between that was evaluated, the seconds."""
+    """For each condition, monitored view and derived node that was evaluated, the seconds."""
     seconds: float = 0.0
     set_aside: dict[str, dict[str, str]] = field(default_factory=dict)
-    """For each input, the files that could not be read and why, if they are new to this step."""
+    """For each input, files that could not be read for the first time, and why."""
     left_out: dict[str, str] = field(default_factory=dict)
     """For each input with new rows that the function does not have: how many, and why."""
 
@@ -52,8 +53,8 @@ def take_step(
     *,
     strict: bool = True,
 ) -> Step:
-    """Take everything in that is new, in a transaction of its own. A file of a directory that
-    cannot be read ends a step that is `strict`; otherwise it is set aside."""
+    """Process all changes of the inputs, in a transaction of its own. If a file in a directory
+    cannot be read, a `strict` step fails; otherwise the file is set aside."""
     started = time.monotonic()
     fired = rules.firings()
     views: dict[str, float] = {}
@@ -75,7 +76,7 @@ def take_step(
 
 
 def _more(counts: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int]:
-    """By how much counts have changed; those that have not are left out."""
+    """The increases of counts; unchanged ones are left out."""
     changes = {name: count - before.get(name, 0) for name, count in counts.items()}
     return {name: change for name, change in changes.items() if change}
 
@@ -83,9 +84,9 @@ def _more(counts: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int
 def take_in(
     runtime: Runtime, network: Network, *, strict: bool = True
 ) -> tuple[Step, dict[str, float]]:
-    """Move every input on to its newest version, inside the open transaction, and let the network
-    know what changed; and when each version was written. A large change stays where it is: Spark
-    reads it there."""
+    """Move every input to its newest version in the open transaction, and tell the network what
+    changed; also returns when each version was written. A large change is not copied: Spark reads
+    it where it is."""
     engine = runtime.engine
     taken, versions, written, set_aside, left_out = {}, {}, {}, {}, {}
     for lake_relation, version in engine.news(set_aside=not strict):
@@ -123,7 +124,7 @@ def _remember(engine: Engine) -> None:
 
 
 def last_step(engine: Engine) -> datetime.datetime | None:
-    """When something was last taken in."""
+    """When a step last found changes."""
     found = engine.numbers.get(LAST_STEP)
     if found is None:
         return None

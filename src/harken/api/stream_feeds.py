@@ -1,8 +1,8 @@
 """Streams that feed functions in the lake.
 
-A stream of Spark commits its batches to the Delta table of a function; `db.step` takes them in from
-there, like the changes of any input. So each row of the stream counts once: the table has each
-batch once, and a step takes each version of the table in once.
+A Spark stream commits its batches to the Delta table of a function, and `db.step` processes them
+from there like the changes of any input. Law: each row of the stream counts once. The table gets
+each batch once, and a step processes each version of the table once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MODES = ("append", "upsert")
 
 
 def prepare_table(runtime: Runtime, function: Function) -> None:
-    """Have a table that a stream can write to, be it an empty one."""
+    """Create the table that a stream writes to, if it does not exist."""
     runtime.engine.establish(_own(runtime, function))
 
 
@@ -57,7 +57,7 @@ def start_feed(
 
 
 def _absolute(checkpoint: str | Path) -> str:
-    """Java may be in another directory than Python."""
+    """Java may run in another directory than Python."""
     return str(checkpoint) if "://" in str(checkpoint) else str(Path(checkpoint).resolve())
 
 
@@ -72,7 +72,7 @@ def _own(runtime: Runtime, function: Function) -> LakeRelation:
         )
     if not lake_relation.is_own:
         raise EngineError(
-            f"{function.name} is an input: others write it, and Harken reads it",
+            f"{function.name} is an input: others write it, and Harken only reads it",
             code="read-only",
             hint="feed a function that was created with `stored in lake`",
         )
@@ -81,32 +81,32 @@ def _own(runtime: Runtime, function: Function) -> LakeRelation:
 
 
 def _refuse_objects(relation: Relation) -> None:
-    """Which objects there are is known here alone, and a stream would name others."""
+    """Only this database knows its objects; a stream cannot name them."""
     for column in relation.columns:
         if column.type.surrogate:
             raise TypeFault(
-                f"the column {column.name} of {relation.name} holds objects of type {column.type}, "
-                "and a stream has only values",
+                f"the column {column.name} of {relation.name} holds objects of type "
+                f"{column.type}, but a stream has only values",
                 code="type-mismatch",
-                hint="let the function take what names the object, a number or a text, and join "
-                "the two in a derived function",
+                hint="give the function a number or a text that identifies the object, "
+                "and join the two in a derived function",
             )
 
 
 def _check_options(stream: Any, mode: str, latest_by: str | None) -> None:
     if not getattr(stream, "isStreaming", False):
         raise TypeFault(
-            "this is no stream of Spark",
+            "this is not a Spark stream",
             code="bad-value",
-            hint="spark.readStream makes one; a DataFrame that is none is for db.lake",
+            hint="spark.readStream makes one; pass an ordinary DataFrame to db.lake",
         )
     if mode not in MODES:
         raise TypeFault(
-            f"there is no mode {mode}", code="bad-value", hint=f"it is {' or '.join(MODES)}"
+            f"there is no mode {mode}", code="bad-value", hint=f"use {' or '.join(MODES)}"
         )
     if latest_by is not None and mode != "upsert":
         raise TypeFault(
-            "latest_by says which row of a key wins, and an append keeps all",
+            "latest_by chooses among rows with the same key, but an append keeps all",
             code="bad-value",
             hint='mode="upsert"',
         )

@@ -1,9 +1,10 @@
-"""The short explanation of a view, rule, relation or function: what a person wants to know of it.
+"""The short explanation of a view, rule, relation or function.
 
-What it reads, how its changes are found and why, what is stored for it and how large that is, and
-what its last changes cost. Clauses, differentials and SQL are in the long one (`api.explain`).
+It says what it reads, how its changes are found and why, what is stored for it and how large that
+is, and what its last changes cost. Clauses, differentials and SQL are in the verbose one
+(`api.explain`).
 
-Law: it says what the network has and the chooser knows; nothing is worked out again here.
+Law: it reports what the network has and the chooser knows; nothing is worked out again here.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from harken.planner.change_methods import untold
 from harken.statements.sql.materialized_views import kept_name
 
 MOST_LINES = 20
-"""How long the text is at most, unless a view has more warnings."""
+"""The longest text in lines, unless a view has more warnings."""
 MOST_LISTED = 4
-"""How many lines each part of the text has at most; JSON has all."""
+"""The most lines for each part of the text; JSON has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +44,14 @@ class Summary:
     """`rule` or `function`."""
     name: str
     title: str
-    """What it is, as its author says."""
+    """What it is, in its author's terms."""
     reads: tuple[Read, ...]
     changes: tuple[str, ...]
-    """How its changes are found, and why so."""
+    """How its changes are found, and why."""
     stored: tuple[str, ...]
     """What is stored for it, and how large that is."""
     costs: tuple[str, ...]
-    """What computing it and its changes has taken."""
+    """The measured cost of computing it and its changes."""
     outboxes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     """The changes that are not reported."""
@@ -63,7 +64,7 @@ class Summary:
             "reads": reads or ["nothing stored"],
             "changes": self.changes,
             "stored": self.stored or ["nothing"],
-            "costs": self.costs or ["nothing was measured in this session"],
+            "costs": self.costs or ["nothing measured in this session"],
             "outboxes": self.outboxes,
         }
         lines = [self.title]
@@ -113,7 +114,7 @@ def summarise_function(internals: Internals, function: Function, title: str) -> 
     changes: tuple[str, ...]
     if view is None:
         reads = _read_by(internals, relation) if relation.kind is Kind.DERIVED else ()
-        changes = ("it needs arguments, and cannot be followed as a whole",)
+        changes = ("it needs arguments, so it cannot be followed as a whole",)
         nodes: tuple[NodeExplanation, ...] = ()
         warnings: tuple[str, ...] = ()
     else:
@@ -140,7 +141,7 @@ def summarise_function(internals: Internals, function: Function, title: str) -> 
 
 
 def _watched(internals: Internals, function: Function) -> tuple[WatchedView | None, bool]:
-    """What the network watches of it, or would watch for a monitor; and whether it does."""
+    """The view as the network watches it, or would for a monitor; and whether it does."""
     graph = internals.network.graph
     for name in (kept_name(function.id), Watched(function.id).node):
         node = graph.node(name)
@@ -166,7 +167,7 @@ def _read_by(internals: Internals, relation: Relation) -> tuple[Read, ...]:
 
 
 def _reads(nodes: tuple[NodeExplanation, ...]) -> tuple[Read, ...]:
-    """The activations of a rule are its own affair."""
+    """Without the activations of a rule, which are an internal matter."""
     return tuple(
         Read(each.id, each.rows)
         for each in nodes
@@ -175,7 +176,7 @@ def _reads(nodes: tuple[NodeExplanation, ...]) -> tuple[Read, ...]:
 
 
 def _changes(nodes: tuple[NodeExplanation, ...]) -> tuple[str, ...]:
-    """The decision that was last taken about each node, and the next one, if that is another."""
+    """The last decision about each node, and the next one if it differs."""
     found = []
     for each in nodes:
         last = each.decisions[-1] if each.decisions else None
@@ -191,7 +192,7 @@ def _kept(nodes: tuple[NodeExplanation, ...]) -> tuple[str, ...]:
 
 
 def _costs(nodes: tuple[NodeExplanation, ...]) -> tuple[str, ...]:
-    """What the last changes took, and what was remembered of others."""
+    """The cost of the last changes, and earlier measurements."""
     last = (
         f"{_of(each)}{1e3 * taken.seconds:.2f} ms for the last change, by {taken.strategy}"
         for each in nodes
@@ -202,7 +203,7 @@ def _costs(nodes: tuple[NodeExplanation, ...]) -> tuple[str, ...]:
 
 
 def _of(node: NodeExplanation) -> str:
-    """Which node a line is about, unless it is the view or condition itself."""
+    """The node that a line is about, unless it is the view or condition itself."""
     return "" if node.kind == "condition" else f"{node.id}: "
 
 

@@ -1,7 +1,7 @@
-"""The views of a session, for those who follow them: what there is, its rows, and its changes.
+"""The views of a session for clients that follow them: a list, their rows, and their changes.
 
-A position is the number of a transaction, given by the file: the rows of a view at one, with the
-changes after it, are the rows now.
+A position is the number of a transaction, from a counter in the file. Law: the rows of a view at a
+position plus the changes after it are the present rows.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ Condition = str | Mapping[str, Any] | None
 
 @dataclass(frozen=True, slots=True)
 class ViewDescription:
-    """Rows that can be followed: those of a table, a view, a relation or a function."""
+    """Something with rows that can be followed: a table, a view, a relation or a function."""
 
     name: str
     kind: str
     """`stored` or `derived`."""
     columns: tuple[Column, ...]
-    """The columns of the rows that a monitor gives, all with different names."""
+    """The columns of the rows that a monitor reports; their names are distinct."""
     is_view: bool
-    """Is it defined by others: a view of SQL, a relation with rules, a derived function?"""
+    """Whether it is defined by others: a view of SQL, a relation with rules, a derived function."""
     where: str | None = None
     """The condition on its rows that was asked about."""
     warnings: tuple[str, ...] = ()
-    """Changes that its monitors do not report, as those that time alone makes; given by
+    """Changes that its monitors do not report, such as those made by time alone; filled in by
     `db.describe`."""
 
 
@@ -57,7 +57,7 @@ class Views:
         self._monitors = internals.monitors
         self._turn = turn
 
-    # --- what there is -----------------------------------------------------------------------
+    # --- listing ---------------------------------------------------------------------------
 
     def all(self) -> list[ViewDescription]:
         """In the order of their creation."""
@@ -81,7 +81,7 @@ class Views:
         self._internals.look()
         return self._monitors.outbox.status()
 
-    # --- their rows and changes --------------------------------------------------------------
+    # --- rows and changes ------------------------------------------------------------------
 
     @property
     def position(self) -> int:

@@ -1,9 +1,9 @@
 """`harken watch`: a program, and the changes of its views under a file of transactions.
 
-Each line of the file is a transaction: for tables the rows that go and the rows that come, as JSON.
-It is answered with the change of every view that it changes, and then with its number.
+Each line of the file is a transaction as JSON: for each table, rows to delete and rows to insert.
+The answer is the change of every view that it changes, and then its number.
 
-Law: what was answered is committed; a line that cannot be done is undone as a whole.
+Law: a transaction that was answered is committed; a line that fails is rolled back as a whole.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from harken.statements.language_registry import Language
 
 Rows = Mapping[str, list[list[Any]]]
 SIDES = ("delete", "insert")
-"""In this order: a row that goes and comes stays."""
+"""In this order: a row that is deleted and inserted stays."""
 
 
 class BadLine(HarkenError):
@@ -31,7 +31,7 @@ class BadLine(HarkenError):
 
 
 class Watch:
-    """A program that is watched. `tell` gets the lines of JSON that say what changed."""
+    """A watched program. `tell` receives the lines of JSON that say what changed."""
 
     def __init__(
         self,
@@ -46,8 +46,9 @@ class Watch:
         self._warn = warn
 
     def begin(self, text: str, source: str, facts: str, strategy: str) -> int:
-        """Run the program, and watch its views: those that Datalog monitors or puts out, all views
-        of SQL, all derived functions of AMOSQL whose rows can be listed. How many they are."""
+        """Run the program, and watch its views: those that Datalog monitors or outputs, all SQL
+        views, and all derived AMOSQL functions whose rows can be listed. Returns how many there
+        are."""
         db, language = self._db, self._language
         db.run_program(
             language.name, text, _nothing, source, facts=facts, warn=_nothing, strategy=strategy
@@ -70,7 +71,7 @@ class Watch:
         return count
 
     def apply(self, line: str, number: int) -> None:
-        """Do the transaction that a line of this number says."""
+        """Run the transaction on a line with this number."""
         try:
             sides = _read(line)
             with self._db.listening(self._result), self._db.transaction():
@@ -106,7 +107,7 @@ def _read(line: str) -> Mapping[str, Rows]:
         raise _bad(line, "", "this is nested too deeply for a transaction") from None
     except KeyError as error:
         (name,) = error.args
-        raise _bad(line, json.dumps(name), f"{name} stands here twice") from None
+        raise _bad(line, json.dumps(name), f"{name} appears twice") from None
     except json.JSONDecodeError as error:
         bad = _bad(line, "", f"this is not JSON: {error.msg}")
         bad.span = Span(error.pos, error.pos + 1)
@@ -120,12 +121,12 @@ def _read(line: str) -> Mapping[str, Rows]:
         if side not in SIDES:
             raise _bad(line, shown, f"a transaction has `insert` and `delete`, not `{side}`")
         if not isinstance(tables, dict):
-            raise _bad(line, shown, f"`{side}` is an object: names of tables with their rows")
+            raise _bad(line, shown, f"`{side}` must be an object: names of tables with their rows")
         for name, rows in tables.items():
             whole = isinstance(rows, list) and all(isinstance(row, list) for row in rows)
             if not whole or any(isinstance(v, list | dict) for row in rows for v in row):
                 shown = json.dumps(name)
-                raise _bad(line, shown, f"the rows of {name} are a list of lists of values")
+                raise _bad(line, shown, f"the rows of {name} must be a list of lists of values")
     return found
 
 
@@ -139,7 +140,7 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _bad(line: str, part: str, error: HarkenError | str) -> BadLine:
-    """What is wrong with a part of the line."""
+    """The error in a part of the line."""
     start = max(0, line.find(part))
     span = Span(start, start + max(1, len(part)))
     if isinstance(error, str):
@@ -162,7 +163,7 @@ def _by_function(db: Database, side: str, name: str, rows: list[list[Any]]) -> N
     handle = db.function(name)
     readers = [reader(type_) for type_ in handle.types]
     for row in rows:
-        if len(row) == len(readers):  # if not, the handle says what is wrong
+        if len(row) == len(readers):  # otherwise the handle says what is wrong
             row = [read(value) for read, value in zip(readers, row, strict=True)]
         if side == "delete":
             handle.remove(*row)
@@ -171,8 +172,9 @@ def _by_function(db: Database, side: str, name: str, rows: list[list[Any]]) -> N
 
 
 CHANGES = {DATALOG: _by_datalog, AMOSQL: _by_function}
-"""How rows are inserted and deleted, by the language of the program, where not as in tables."""
+"""How rows are inserted and deleted, for languages of programs where it is not done as in
+tables."""
 
 
 def _nothing(_: object) -> None:
-    """Nobody is told."""
+    """Ignores the report."""

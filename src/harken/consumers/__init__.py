@@ -1,1 +1,1 @@
-"""Those who want the changes of a view: rules act, constraints refuse, monitors tell."""
+"""The consumers of changes: rules act, constraints reject, monitors notify clients."""

@@ -1,1 +1,1 @@
-"""What a statement of each language does to a database."""
+"""What the statements of each language do to a database."""

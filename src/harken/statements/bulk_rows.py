@@ -1,4 +1,4 @@
-"""Rows that Python gives in bulk (tuples, Arrow tables, data frames), taken apart into columns."""
+"""Many rows passed by Python code (tuples, Arrow tables, data frames), split into columns."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from harken.engines.data_frames import as_arrow
 from harken.errors import TypeFault, counted
 
 CHUNK = 50_000
-"""Rows that are held in memory at a time."""
+"""Rows in memory at a time."""
 
 _NOT_ROWS = (str, bytes, Mapping)
 
 
 def as_table(rows: Any) -> Any:
-    """A data frame, a record batch, or a reader of them, as an Arrow table; anything else as it
-    is."""
+    """A data frame, a record batch, or a reader of them, as an Arrow table; anything else
+    unchanged."""
     rows = as_arrow(rows)
     if hasattr(rows, "read_all"):
         return rows.read_all()
@@ -42,7 +42,7 @@ def select(table: Any, names: Sequence[str]) -> Any:
 
 
 def chunks(rows: Any, width: int) -> Iterator[tuple[list[Sequence[Any]], int]]:
-    """The rows as lists of columns."""
+    """The rows as lists of columns, chunk by chunk."""
     if hasattr(rows, "to_batches"):
         for batch in rows.to_batches(max_chunksize=CHUNK):
             yield [batch.column(i).to_pylist() for i in range(width)], batch.num_rows
@@ -53,7 +53,7 @@ def chunks(rows: Any, width: int) -> Iterator[tuple[list[Sequence[Any]], int]]:
         raise TypeFault(
             f"{type(rows).__name__} has no rows",
             code="arity",
-            hint="give an iterable of tuples, a data frame or an Arrow table",
+            hint="pass an iterable of tuples, a data frame or an Arrow table",
         ) from None
     while chunk := list(islice(iterator, CHUNK)):
         yield _columns(chunk, width), len(chunk)
@@ -71,6 +71,6 @@ def _columns(chunk: list[Any], width: int) -> list[Sequence[Any]]:
         raise TypeFault(
             f"each row needs {counted(width, 'value')}, one for each property",
             code="arity",
-            hint="a row is a tuple, also where it has one value: (5,)",
+            hint="a row must be a tuple, even with one value: (5,)",
         )
     return columns

@@ -1,4 +1,4 @@
-"""What a new function may be called, and what it may not take the place of."""
+"""Which names a new function may have, and what it may not replace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_NAME = 200
 
 
 def declare_stored(runtime: Runtime, function: Function) -> Function:
-    """Write down a stored function whose rows are already somewhere."""
+    """Store the definition of a function whose rows exist already."""
     check_function_name(function.name, None)
     refuse_replacing_data(runtime.catalog, function, None)
     made = runtime.catalog.add_function(function)
@@ -25,7 +25,7 @@ def declare_stored(runtime: Runtime, function: Function) -> Function:
 def check_name(name: str, span: Span | None) -> None:
     if len(name) > MAX_NAME:
         raise NameFault(
-            f"a name has at most {MAX_NAME} characters, and this has {len(name)}",
+            f"a name has at most {MAX_NAME} characters, but this has {len(name)}",
             code="bad-name",
             span=span,
             hint="choose a shorter one",
@@ -36,7 +36,7 @@ def check_function_name(name: str, span: Span | None) -> None:
     check_name(name, span)
     if name in RESERVED_FUNCTIONS:
         raise NameFault(
-            f"{name} is built in and cannot be defined again",
+            f"{name} is built in and cannot be redefined",
             code="exists",
             span=span,
             hint="choose another name",

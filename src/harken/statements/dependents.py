@@ -1,10 +1,10 @@
-"""What depends on a function that was created, defined again or deleted is compiled again.
+"""Recompiles everything that depends on a function that was created, redefined or deleted.
 
-Each comes after what it depends on, so it is compiled against what that has become. How it is
-compiled again is for the language that it was defined in to say.
+Each dependent comes after what it depends on, so it is compiled against the new version. Its own
+language decides how.
 
 Law: afterwards every function, rule, constraint and monitor compiles, and every view has the
-columns of its query; otherwise the error names the one that objects.
+columns of its query; otherwise the error names the one that does not.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harken.ir.schema import Function
 from harken.statements.language_registry import language_named
 
 WhenBroken = Callable[[Function, HarkenError], None]
-"""What becomes of a function that no longer compiles."""
+"""Called for a function that no longer compiles."""
 
 
 def _refuse(function: Function, error: HarkenError) -> None:
@@ -41,7 +41,7 @@ def _leave_for_later(function: Function, error: HarkenError) -> None:
 
 
 def recheck(runtime: Runtime, name: str, skip: str | None = None) -> None:
-    """Compile again all that depends, directly or not, on functions of that name."""
+    """Recompile everything that depends, directly or not, on functions of that name."""
     if runtime.redefined is not None:
         runtime.redefined.add(name)
         recheck_functions(runtime, name, skip, when_broken=_leave_for_later)
@@ -53,10 +53,10 @@ def recheck(runtime: Runtime, name: str, skip: str | None = None) -> None:
 def recheck_functions(
     runtime: Runtime, name: str, skip: str | None, when_broken: WhenBroken = _refuse
 ) -> None:
-    """The functions, tables and views among them.
+    """Recompile the functions, tables and views among them.
 
-    Functions may depend on each other in a circle. Whether a derived function is single-valued may
-    change with those it calls, so what changed is followed until nothing does.
+    Functions may depend on each other in a cycle. Whether a derived function is single-valued may
+    change with the functions it calls, so changes are followed until nothing changes any more.
     """
     catalog = runtime.catalog
     called = {e for f in catalog.overloads(name) for e in catalog.dependencies(f.id).functions}
@@ -79,7 +79,7 @@ def recheck_functions(
 
 
 def recheck_watchers(runtime: Runtime, name: str) -> None:
-    """The rules and monitors among them."""
+    """Recheck the rules and monitors among them."""
     catalog = runtime.catalog
     names = {name, *(each.name for each in dependents_in_order(catalog, name))}
     for rule in sorted({rule for each in names for rule in catalog.rules_that_call(each)}):
@@ -88,8 +88,8 @@ def recheck_watchers(runtime: Runtime, name: str) -> None:
 
 
 def refuse_circle(catalog: Catalog, name: str, called: Iterable[str]) -> None:
-    """Functions may call each other, but a view of SQL, stored or not, is no recursive definition:
-    refuse one among those that `name`, which calls these, would be made of, and that read it."""
+    """Functions may call each other, but SQL views, stored or not, cannot be recursive: reject a
+    cycle through `name`, which calls these."""
     above = {each.name: each for each in dependents_in_order(catalog, name)}
     if not above:
         return
@@ -106,9 +106,9 @@ def refuse_circle(catalog: Catalog, name: str, called: Iterable[str]) -> None:
         others = [each for each in views if each != name]
         through = f", through {', '.join(others)}" if others else ""
         raise LanguageError(
-            f"{name} would be made of itself{through}",
+            f"{name} would be defined in terms of itself{through}",
             code="unsupported",
-            hint="a query mentions itself in WITH RECURSIVE",
+            hint="only WITH RECURSIVE allows a query to mention itself",
         )
 
 

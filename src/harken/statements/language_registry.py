@@ -1,11 +1,12 @@
-"""What a language is to the rest of Harken, and the registry of those there are.
+"""The interface of a language, and the registry of languages.
 
 A language registers itself when its module (`statements.sql.language` and so on) is imported, which
-`api` does. Everything else finds it here: stored definitions by the name that the catalog keeps
-with them, programs by the suffix of their file, people by what they type in the shell. So the
-languages need not know each other.
+`api` does. Stored definitions find their language by the name in the catalog, programs by the
+suffix of their file, users by what they type in the shell. So the languages need not know each
+other.
 
-Law: a definition always means what its text means in the present schema, whatever language asks.
+Law: a definition always means what its text means in the present schema, whichever language uses
+it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from harken.statements.declaration import Declaration
 
 
 class Monitor(Protocol):
-    """Begins to report the changes of a view."""
+    """Starts reporting the changes of a view."""
 
     def __call__(
         self, name: str, listener: Callable[[Change], object], *, strategy: str
@@ -36,21 +37,21 @@ class Monitor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How a program is run; a language ignores what it has no use for."""
+    """The options of a run; each language ignores those that do not concern it."""
 
     source: str | None = None
-    """What the text is called in errors, such as the name of its file."""
+    """The name of the text in errors, such as a file name."""
     facts: Path = Path()
-    """Where files of facts are read."""
+    """The directory of fact files."""
     output: Path | None = None
-    """Where outputs are written; without it they are among the results."""
+    """The directory for outputs; without it they are among the results."""
     warn: Callable[[str], None] | None = None
     """Called with each warning; without it, Python's `warnings` are used."""
     strategy: str = "auto"
-    """How the changes of views that the program monitors are found."""
+    """The strategy for the changes of views that the program monitors."""
     values: Any = None
-    """What parameters stand for: a sequence or a mapping, or a list of tuples or mappings, for each
-    of which the program is run."""
+    """The values of parameters: a sequence or a mapping, or a list of tuples or mappings, for each
+    of which the program runs once."""
 
 
 NO_OPTIONS = RunOptions()
@@ -60,7 +61,7 @@ class StoredViews(Protocol):
     """The rows of materialized views."""
 
     def fill(self, function: Function) -> None:
-        """Let the table of a new view have the rows that its query has now."""
+        """Fill the table of a new view with the present rows of its query."""
 
     def compare_again(self, function: Function) -> None:
         """Compare the table with all rows of its query when the transaction ends."""
@@ -68,7 +69,7 @@ class StoredViews(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SessionParts:
-    """What a session of any language works with."""
+    """The parts that a session of any language works with."""
 
     runtime: Runtime
     transactions: Transactions
@@ -78,10 +79,10 @@ class SessionParts:
 
 
 class LanguageSession(Protocol):
-    """Runs programs, and keeps what one leaves for the next."""
+    """Runs programs, and keeps state from one to the next."""
 
     def run(self, text: str, options: RunOptions = ...) -> None:
-        """Run a whole text, or nothing of it since its last commit."""
+        """Run a whole text. If it fails, everything since its last commit is rolled back."""
 
     def close(self) -> None:
         """At the end of the session: drop what is temporary."""
@@ -89,13 +90,13 @@ class LanguageSession(Protocol):
 
 class Language(Protocol):
     name: str
-    """As the catalog keeps it."""
+    """As stored in the catalog."""
     title: str
-    """As people write it."""
+    """As shown to people."""
     suffixes: tuple[str, ...]
     """Of its files."""
     help: str
-    """For a person at the shell."""
+    """The text of `help` in the shell."""
     keywords: tuple[str, ...]
     """For completion."""
 
@@ -104,14 +105,14 @@ class Language(Protocol):
     def session(self, parts: SessionParts) -> LanguageSession: ...
 
     def is_complete(self, text: str) -> bool:
-        """Is this nothing but whole statements, so that it can be run?"""
+        """Whether the text consists of complete statements and can be run."""
 
     def split(self, text: str) -> list[tuple[int, str]]:
-        """The parts of a text that the shell runs one after the other, each with its offset."""
+        """The parts of a text that the shell runs one after another, each with its offset."""
 
     def monitoring(self, text: str) -> tuple[int, str] | None:
-        """How many views a program wants to be watched, and a program that monitors them. None if
-        the language has no way to say so: then all views are meant."""
+        """How many views a program wants to watch, and a program that monitors them. None if the
+        language cannot say so: then all views are watched."""
 
     def declarations(self, text: str) -> Iterable[Declaration]:
         """What a text declares, for projects. What else it does is refused."""
@@ -119,15 +120,15 @@ class Language(Protocol):
     # --- stored definitions ----------------------------------------------------------------
 
     def clauses(self, function: Function, catalog: Catalog) -> tuple[Definition, ...]:
-        """The clauses of a derived function that is in the catalog."""
+        """The clauses of a derived function in the catalog."""
 
     def recheck(self, runtime: Runtime, function: Function) -> bool:
-        """Compile a function again after something that it depends on has changed. True if it
-        changed in a way that its own dependents can see."""
+        """Recompile a function after something it depends on has changed. True if it changed in a
+        way that its own dependents can see."""
 
     def check_rows(self, function: Function, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Raise if a stored function cannot hold these rows, which are as they are stored, though
-        its columns could."""
+        """Raise if a stored function cannot hold these rows, which are in stored form, although its
+        columns could."""
 
 
 _LANGUAGES: dict[str, Language] = {}
@@ -146,7 +147,7 @@ def language_named(name: str) -> Language:
         raise NameFault(
             f"there is no language {name}",
             code="bad-value",
-            hint=f"it is {' or '.join(_LANGUAGES)}",
+            hint=f"use {' or '.join(_LANGUAGES)}",
         )
     return _LANGUAGES[name]
 
@@ -156,6 +157,6 @@ def language_of_suffix(suffix: str) -> Language | None:
 
 
 def check_rows(function: Function | None, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Raise if a stored function cannot hold these rows, though its columns could."""
+    """Raise if a stored function cannot hold these rows, although its columns could."""
     if function is not None:
         language_named(function.language).check_rows(function, rows)

@@ -1,8 +1,8 @@
-"""What a person may mean by a name of a table, a view, a relation or a function.
+"""Resolves the name of a table, a view, a relation or a function.
 
-`db.monitor`, `db.explain` and the service take names whichever language made what is named. A name
-that is not there is answered in the words of the languages that the database was made with: an SQL
-user, who has tables and views, is not told of functions.
+`db.monitor`, `db.explain` and the service accept names from any language. An unknown name is
+reported in the words of the languages that the database was made with: an SQL user, who has tables
+and views, does not read about functions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from harken.ir.schema import Function
 from harken.lang.amosql.overload_resolution import unknown_function
 
 WORDS = {SQL: "table or view", DATALOG: "relation", AMOSQL: "function"}
-"""What each language calls the things it makes."""
+"""What each language calls its objects."""
 FIRST = {
     SQL: "create it first: CREATE TABLE or CREATE VIEW",
     DATALOG: "declare it first: .decl",

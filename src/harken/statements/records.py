@@ -1,6 +1,6 @@
-"""Stored functions that the system writes, from which users may only delete rows.
+"""Stored functions written by the system, from which users may only delete rows.
 
-Law: what stands in the record of detached actions was triggered by a transaction.
+Law: every row of the record of detached actions comes from a transaction that triggered it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ def is_record(function: Function | None) -> bool:
 
 
 def refuse_rows(function: Function | None) -> None:
-    """Rows are about to be added or changed by a statement."""
+    """Called before a statement adds or changes rows."""
     if function is not None and function.id in RECORDS:
         raise SafetyFault(
-            f"rows of {function.name} are written by detached rules; they can be deleted only",
+            (f"rows of {function.name} are written by detached rules; they can only be deleted"),
             code="not-updatable",
-            hint="to delete a row discards the action; db.retry_actions() tries it again",
+            hint="deleting a row discards the action; db.retry_actions() retries it",
         )

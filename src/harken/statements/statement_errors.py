@@ -1,4 +1,4 @@
-"""The words for what is wrong with a statement, where several places need the same ones."""
+"""Errors of statements that are raised in several places."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from harken.values.types import Type
 def not_one_to_watch(
     name: str, named: Sequence[Function], span: Span | None, schema: Schema
 ) -> LanguageError:
-    """The event of a rule names no function, several, or only such as have no values."""
+    """The event of a rule names no function, several, or one without values."""
     plain = name.rpartition(".")[2]
     if not named:
         find_overloads(schema, plain, name.rpartition(".")[0] or None, span)
     values = [function for function in named if function.relation is not None]
     if not values:
         return SafetyFault(
-            f"{name} is a procedure, and has no values that could change",
+            f"{name} is a procedure, so it has no values that could change",
             code="side-effect",
             span=span,
             hint="name the function that it changes",

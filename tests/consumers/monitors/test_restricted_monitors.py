@@ -146,7 +146,7 @@ def test_conditions_that_read_the_same_are_the_same(shop: Database) -> None:
         ({"quantity": [1]}, "type-mismatch", "cannot be compared"),
         ({3: 4}, "type-mismatch", "the name of a column"),
         ({}, "bad-value", "a column at least"),
-        (3, "type-mismatch", "a condition is a text"),
+        (3, "type-mismatch", "a condition must be a text"),
     ],
     ids=str,
 )

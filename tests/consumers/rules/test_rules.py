@@ -600,7 +600,7 @@ def test_every_strategy_acts_on_the_same(strategy: str, db: Database, orders: Or
 
 def test_an_unknown_strategy_is_refused(db: Database) -> None:
     error = fails("bad-value", lambda: db.monitoring("clever"))
-    assert error.hint == "it is adaptive, incremental or naive"
+    assert error.hint == "use adaptive, incremental or naive"
 
 
 # --- trace and explain -----------------------------------------------------------------------

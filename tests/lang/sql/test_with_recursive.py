@@ -198,13 +198,13 @@ def test_explain_says_what_is_done_again_and_why() -> None:
 
 def test_explain_says_which_strategy_is_in_use_and_what_it_does() -> None:
     """It had said of every strategy, and of the lake, that the rounds were stored."""
-    again = "all rounds are computed again at each change, and compared"
+    again = "all rounds are recomputed at each change, and compared"
     with harken.connect() as db:
         db.sql(f"CREATE TABLE edge (x INT NOT NULL, y INT); CREATE VIEW ways AS {ROUND_AND_ROUND}")
         strategies, choice, unused = _told(db)
         assert strategies.endswith("auto, counting, external, materialized, naive")
         assert choice.startswith("r, with UNION ALL: auto, counting and materialized store the")
-        assert unused == "in use: none, nothing that is watched here depends on it"
+        assert unused == "in use: none, because nothing watched here depends on it"
         for strategy, first, then in (
             (
                 "auto",
@@ -231,9 +231,7 @@ def test_explain_says_why_all_rounds_are_computed_again() -> None:
                 _, choice, used = _told(db)
             assert choice.startswith("r, with UNION ALL: with any strategy all rounds are computed")
             assert choice.endswith(f", because {reason}")
-            assert (
-                used == "in use: auto; all rounds are computed again at each change, and compared"
-            )
+            assert used == "in use: auto; all rounds are recomputed at each change, and compared"
             lines = [row[0] for row in db.sql(f"EXPLAIN {query}").rows]
             assert any(each.endswith(f"and compared, because {reason}") for each in lines)
 

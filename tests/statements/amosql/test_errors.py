@@ -740,7 +740,7 @@ CALLS: dict[str, tuple[Any, str, str]] = {
     "amosql": (
         lambda db: db.amosql(None),
         "type-mismatch",
-        "a program is a text, and this is None",
+        "a program is a text, but this is None",
     ),
     "function": (lambda db: db.function(5), "type-mismatch", "the name of a function is a text"),
     "explain": (lambda db: db.explain(5, verbose=True), "type-mismatch", "is a text"),

@@ -123,7 +123,7 @@ def test_a_file_that_is_wrong(name: str, tmp_path: Path) -> None:
 
 
 def test_values_that_no_attribute_is_for(tmp_path: Path) -> None:
-    with pytest.warns(DatalogWarning, match="line 2: r has 1 attribute, and this line has 2"):
+    with pytest.warns(DatalogWarning, match="line 2: r has 1 attribute, but this line has 2"):
         assert read("1\n2\ta\n3\tb\n", "x: number", "", tmp_path) == [(1,), (2,), (3,)]
 
 

@@ -45,10 +45,10 @@ def test_attributes_that_differ_in_case_only(db: harken.Database) -> None:
 REFUSED = {
     "INSERT INTO ready VALUES (false)": "ready has no attributes: its column is true",
     "UPDATE ready SET ready = false": "ready has no attributes: its column is true",
-    "INSERT INTO u VALUES (1, -1)": "u.n is unsigned, and -1 is below zero",
-    "UPDATE u SET n = n - 5": "u.n is unsigned, and -3 is below zero",
+    "INSERT INTO u VALUES (1, -1)": "u.n is unsigned, but -1 is below zero",
+    "UPDATE u SET n = n - 5": "u.n is unsigned, but -3 is below zero",
     """MERGE INTO u USING (SELECT -7 AS n) AS s ON u.n = s.n
-    WHEN NOT MATCHED THEN INSERT VALUES (0, s.n)""": "u.n is unsigned, and -7 is below zero",
+    WHEN NOT MATCHED THEN INSERT VALUES (0, s.n)""": "u.n is unsigned, but -7 is below zero",
 }
 
 

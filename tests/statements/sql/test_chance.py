@@ -200,7 +200,7 @@ def test_explain_names_what_is_drawn() -> None:
             "because rand is another one in each transaction"
         )
         said = [line for (line,) in db.sql("EXPLAIN SELECT id, rand(3) FROM u").rows]
-        assert said[-1] == "differentials of all that changed"
+        assert said[-1] == "differentials of everything that changed"
 
 
 @pytest.mark.parametrize("call", ["rand(g)", "rand(1, 2)", "rand('x')", "randn(1.5)"])

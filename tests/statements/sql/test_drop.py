@@ -68,8 +68,8 @@ def test_monitors_of_the_session_are_closed(db: Database) -> None:
     message, hint = refused(db, "DROP TABLE stock")
     assert message == ("stock cannot be dropped: low, the monitor of lowest() would no longer work")
     assert hint == (
-        "first close() the monitors of lowest in this session; "
-        "then say CASCADE, or drop the views first"
+        "first call close() on the monitors of lowest in this session; "
+        "then add CASCADE, or drop the views first"
     )
     one.close()
     refused(db, "DROP TABLE stock CASCADE")
@@ -78,7 +78,7 @@ def test_monitors_of_the_session_are_closed(db: Database) -> None:
 
 
 def test_views_alone_go_with_it(db: Database) -> None:
-    assert refused(db, "DROP TABLE stock")[1] == "say CASCADE, or drop the views first"
+    assert refused(db, "DROP TABLE stock")[1] == "add CASCADE, or drop the views first"
     db.sql("DROP TABLE stock CASCADE")
 
 
@@ -108,7 +108,7 @@ def test_a_session_that_cannot_record_for_a_durable_monitor_can_end_it(db: Datab
     db.close()
     with harken.connect(db.internals.connection.path) as other:
         _, hint = refused(other, "UPDATE stock SET quantity = 2")
-        assert 'or end it: db.monitor("double", durable="reports").delete() in Python' in hint
+        assert 'or delete it: db.monitor("double", durable="reports").delete() in Python' in hint
         reports = other.monitor("double", durable="reports")
         assert [each.plus for each in reports.changes()] == [[("pen", 2)]]
         with pytest.raises(HarkenError, match="there is no function twice"):

@@ -15,7 +15,7 @@ SAID = {
     "SELECT k FROM aa": "1:15: [unknown-table] there is no table or view aa|did you mean a?",
     "SELECT aa.* FROM a": "1:8: [unknown-table] there is no table aa in FROM|did you mean a?",
     "EXPLAIN aa": "1:9: [unknown-table] there is no table or view aa|did you mean a?",
-    "EXPLAIN A": "1:9: [unsupported] only queries are explained|"
+    "EXPLAIN A": "1:9: [unsupported] only queries can be explained|"
     'write EXPLAIN SELECT * FROM A, or in Python db.explain("a")',
     "SELECT xx FROM a": "1:8: [unknown-column] there is no column xx|did you mean a.x?",
     "SELECT price FROM a": "1:8: [unknown-column] there is no column price|the columns are k, x, m",
@@ -34,7 +34,7 @@ SAID = {
     "the values are for k, x, m",
     "INSERT INTO a (k) VALUES (1, 2)": "1:1: [arity] a takes 1 value, and 2 are given|"
     "the value is for k",
-    "CREATE VIEW v (p) AS SELECT k, x FROM a": "1:13: [arity] 1 column is named, and the query has "
+    "CREATE VIEW v (p) AS SELECT k, x FROM a": "1:13: [arity] 1 column is named, but the query has "
     "2|",
     "SELECT 1 FROM (SELECT k FROM a) AS b (p, q)": "1:23: [arity] 2 columns are named, and there "
     "is 1|",

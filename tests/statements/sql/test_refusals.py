@@ -89,7 +89,7 @@ def test_explain_says_how_changes_are_found() -> None:
         lines = [line for (line,) in db.sql(f"EXPLAIN {query}").rows]
         return lines[lines.index("Its changes are found by:") + 1 :]
 
-    assert said("SELECT v FROM t WHERE id > 1") == ["differentials of all that changed"]
+    assert said("SELECT v FROM t WHERE id > 1") == ["differentials of everything that changed"]
     assert any("sum" in line for line in said("SELECT v, sum(id) AS s FROM t GROUP BY v"))
     again, warning = said("SELECT current_timestamp() AS n FROM t")
     assert warning.startswith("Warning: it depends on now()")

@@ -1,10 +1,10 @@
 """Constraints: views that must stay empty.
 
-The network watches them like any other view. A table begins empty, so what such a view gains in a
-transaction, after all rules have acted, undoes the transaction. Where a constraint is new, or what
-it reads was defined again, all its rows count as gained.
+The network watches them like any other view. A table starts empty, so rows that such a view has
+gained when all rules have acted violate the constraint, and the transaction is rolled back. If a
+constraint is new, or something it reads was redefined, all its rows count as gained.
 
-Law: after a commit none of them has a row.
+Law: after a commit no constraint has a row.
 """
 
 from __future__ import annotations
@@ -51,11 +51,12 @@ class WatchedConstraint(WatchedView):
 
 
 CompileConstraints = Callable[[Function, Catalog], Iterable[WatchedConstraint]]
-"""The constraints of a function, if it is a table that has any."""
+"""The constraints of a function that is a table."""
 
 
 class Constraints(Consumer):
-    """Watches the constraints of every table of the catalog, and refuses what breaks one."""
+    """Watches the constraints of every table in the catalog, and rejects transactions that violate
+    one."""
 
     def __init__(
         self, runtime: Runtime, network: Network, compile_constraints: CompileConstraints
@@ -74,7 +75,7 @@ class Constraints(Consumer):
         functions = catalog.functions()
         wanted = [each for function in functions for each in self._compile(function, catalog)]
         found = self._network.graph.hold(self, wanted)
-        if catalog.changed:  # else another session did it, and has checked
+        if catalog.changed:  # otherwise another session did it, and has checked
             self._network.graph.redefined |= set(found)
 
     def note_redefined(self, view: WatchedView) -> None:
@@ -84,14 +85,14 @@ class Constraints(Consumer):
         self._changes.append(change)
 
     def settle(self) -> None:
-        """Raise if a constraint is broken by what the transaction did, all in all."""
+        """Raise if the net change of the transaction violates a constraint."""
         weights: dict[str, Counter[tuple[Any, ...]]] = {}
         views: dict[str, WatchedView] = {}
         for change in self._changes:
             views[change.view.name] = change.view
             if (
                 change.strategy == Strategy.REDEFINED
-            ):  # all rows are in it, also those gained before
+            ):  # includes all rows, also those gained earlier
                 weights.pop(change.view.name, None)
             weight = weights.setdefault(change.view.name, Counter())
             if change.fresh:

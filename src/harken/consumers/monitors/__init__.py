@@ -1,1 +1,1 @@
-"""Monitors: views whose exact changes a client is told."""
+"""Monitors: views whose exact changes a client receives."""

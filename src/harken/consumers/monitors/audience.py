@@ -1,6 +1,6 @@
-"""Who watches a view in a session: each as a receiver, those who watch the same as an audience.
+"""The receivers of a view in a session; those with the same view and condition form an audience.
 
-Law: each receiver of an audience is told the same changes, in order, from its own place on.
+Law: every receiver of an audience gets the same changes, in order, starting from its own place.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ Listener = Callable[[Change], object]
 
 
 TIDY_AFTER = 64
-"""After so many changes, and one for each reader, a queue lets go of what all have read."""
+"""After this many changes per reader, a queue discards what all readers have read."""
 
 
 @dataclass(slots=True, eq=False)
 class Receiver:
-    """Who gets the changes of a view: what a subscription is to the monitors."""
+    """Receives the changes of a view: the monitors' side of a subscription."""
 
     view: str
     watched: Watched
     listener: Listener | None = None
     durable: str | None = None
     kept: bool = False
-    """Are its changes read from the log in the file?"""
+    """Whether its changes are read from the log in the file."""
     keep: Keep | None = None
-    """How long that log is to keep them, if it must be made."""
+    """How long a log created for it keeps changes."""
     strategy: str = "auto"
-    """How the change of the view is to be found."""
+    """The strategy requested for computing the changes."""
     warnings: tuple[str, ...] = ()
-    """What its changes leave out."""
+    """Warnings about changes that are not reported."""
     position: int = 0
-    """That of the last change that was handed out."""
+    """The position of the last change delivered."""
     place: int = 0
-    """The number of that change, among those of its session or its durable monitor."""
+    """The number of that change in the queue of the session or of the durable monitor."""
     gives_way: bool = False
-    """Does it keep nobody from dropping the view?"""
+    """Whether the view may be dropped while it is watched."""
     number: int = 0
-    """Listeners are told in the order of these."""
+    """Listeners are notified in this order."""
     closed: bool = False
 
     @property
@@ -52,7 +52,7 @@ class Receiver:
 
     @property
     def ending(self) -> str:
-        return f"close() the monitors of {self.view} in this session"
+        return f"call close() on the monitors of {self.view} in this session"
 
     @property
     def reads_queue(self) -> bool:
@@ -61,13 +61,14 @@ class Receiver:
 
 @dataclass(slots=True)
 class Audience:
-    """Those who watch the same in this session, and what they have not been told."""
+    """The receivers in this session that watch the same, and the changes they have not received
+    yet."""
 
     receivers: dict[Receiver, None] = field(default_factory=dict)
     listeners: dict[Receiver, None] = field(default_factory=dict)
-    """Those of them that are told right after a commit."""
+    """Those to notify right after a commit."""
     strategy: str = "auto"
-    """The last one that any of them wants."""
+    """The strategy requested last."""
     queue: Queue = field(default_factory=Queue)
     untidy: int = 0
 

@@ -1,14 +1,14 @@
-"""Logs of changes, kept in the file for a time, so that a client that went away can go on.
+"""Logs of changes, kept in the file for a time, so that a client that was away can resume.
 
-A log belongs to a view, or a view with a condition, and all its clients share it. Every session
-that opens the file attaches it, so whoever changes the data writes the change, in the transaction
-that makes it. A position is the number of a transaction, which the file gives.
+A log belongs to a view, or to a view with a condition, and is shared by all its clients. Every
+session on the file attaches it, so whoever changes the data writes the change, in the same
+transaction. A position is the number of a transaction, taken from a counter in the file.
 
-Law: for a position p that is not below the `floor` of a log, the rows of the view at p, with the
-changes of the log after p, are the rows of the view now.
+Law: for a position p not below the `floor` of a log, the rows of the view at p plus the changes of
+the log after p are the present rows.
 
-A log is let go when nobody has asked for it for as long as it keeps changes: then nobody could go
-on from it. It never keeps a writer from committing, nor the schema from changing.
+A log is deleted when nobody has read it for as long as it keeps changes, because then no client
+could resume from it. It never prevents a commit or a change of the schema.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ NEXT = (
 
 
 FOREVER = 1e10
-"""The most seconds that changes are kept, 300 years."""
+"""The longest time in seconds that changes can be kept, 300 years."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """How long changes are kept for those who went away, and how much of them: bytes of text, as
-    the file holds them."""
+    """How long changes are kept for clients that are away, and how many bytes of them, counted as
+    text in the file."""
 
     seconds: float = 3600.0
     bytes: int = 16 * 2**20
@@ -67,12 +67,12 @@ class Log:
     view: str
     watched: Watched
     floor: int
-    """The first position from which it can be gone on."""
+    """The first position from which a client can resume."""
     size: int
     oldest: float | None
     keep: Keep
     asked: float
-    """When somebody last asked for it."""
+    """When the log was last read."""
 
     def is_forsaken(self, now: float) -> bool:
         return now - self.asked > self.keep.seconds
@@ -85,18 +85,18 @@ class Logs:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.has_deleted = False
-        """Was anything deleted, so that the file may have room to give back?"""
+        """Whether anything was deleted, so that the file may have free pages."""
 
     @property
     def now(self) -> float:
         return self._connection.now().timestamp()
 
     def position(self) -> int:
-        """The number of the last transaction that changed anything watched."""
+        """The number of the last transaction that changed anything monitored."""
         return int(self._connection.value(POSITION) or 0)
 
     def version(self) -> int:
-        """Changes whenever a log or a durable monitor begins or ends, or is kept another way."""
+        """Increases whenever a log or a durable monitor is created, deleted or reconfigured."""
         return int(self._connection.value(VERSION) or 0)
 
     def all(self) -> dict[Watched, Log]:
@@ -123,7 +123,8 @@ class Logs:
         return int(self._connection.value(NEXT, ("watching",)))
 
     def add(self, watched: Watched, view: str, keep: Keep) -> None:
-        """It begins after all positions that were given: nobody knows what happened before."""
+        """Create a log. It starts after all existing positions, because nobody knows what happened
+        before."""
         for sql in CREATE:
             self._connection.run(sql)
         self._connection.run(
@@ -140,7 +141,7 @@ class Logs:
         )
 
     def remove(self, log: Log) -> None:
-        """With a position of its own, so that who follows it sees that something happened."""
+        """Delete a log. This takes a position of its own, so that followers notice."""
         self.next_position()
         self._connection.run(f"DELETE FROM {LOGS} WHERE id = ?", (log.id,))
         self.has_deleted = True
@@ -151,19 +152,19 @@ class Logs:
             self.remove(log)
 
     def keep(self, log: Log, keep: Keep) -> None:
-        """From now on for so long, and so much."""
+        """Change how long and how much a log keeps."""
         self._connection.run(
             f"UPDATE {LOGS} SET seconds = ?, bytes = ? WHERE id = ?",
             (keep.seconds, keep.bytes, log.id),
         )
 
     def renew(self, logs: Iterable[Log]) -> None:
-        """Somebody has asked for them."""
+        """Record that the logs were read."""
         for log in logs:
             self._connection.run(f"UPDATE {LOGS} SET asked = ? WHERE id = ?", (self.now, log.id))
 
     def renew_if_free(self, logs: Iterable[Log]) -> None:
-        """In a transaction of its own, unless another process is writing: there is time."""
+        """In a transaction of its own, unless another process is writing: it can wait."""
         try:
             with self._connection.without_waiting():
                 self._connection.begin()
@@ -187,7 +188,7 @@ class Logs:
             self._trim(log, total, now)
 
     def _trim(self, log: Log, total: int, now: float) -> None:
-        """The oldest go until the rest is neither too old nor too much."""
+        """Delete the oldest changes until the rest is neither too old nor too large."""
         floor, oldest = 0, None
         for position, at, size in self._oldest(log):
             if total <= log.keep.bytes and at >= now - log.keep.seconds:
@@ -207,7 +208,7 @@ class Logs:
             yield from rows
 
     def restart(self, log: Log, position: int) -> None:
-        """The view means something else now: nobody goes on from before that."""
+        """The meaning of the view has changed: nobody can resume from an earlier position."""
         self._cut(log, position, 0, None)
 
     def _cut(self, log: Log, floor: int, size: int, oldest: float | None) -> None:
@@ -223,7 +224,7 @@ class Logs:
     # --- reading ---------------------------------------------------------------------------
 
     def after(self, watched: Watched, position: int) -> list[tuple[int, StoredChange]] | None:
-        """The changes after a position, each with its own; None if it cannot be gone on from
+        """The changes after a position, each with its own position; None if a client cannot resume
         there."""
         with self._connection.snapshot():
             log = self.find(watched)
@@ -237,7 +238,8 @@ class Logs:
         return [(each, read_change(text)) for each, text in rows]
 
     def news(self, after: int) -> News:
-        """What all logs have after a position, in as many statements for one as for a thousand."""
+        """The changes of all logs after a position; the number of statements does not depend on the
+        number of logs."""
         with self._connection.snapshot():
             position = self.position()
             if not self._connection.has_table(LOGS):
@@ -256,15 +258,15 @@ class Logs:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What all logs have after a position."""
+    """The changes of all logs after a position."""
 
     position: int
-    """How far that reaches."""
+    """The position that they lead to."""
     floors: dict[Watched, int]
     changes: dict[Watched, list[tuple[int, StoredChange]]]
 
     def after(self, watched: Watched, position: int) -> list[tuple[int, StoredChange]] | None:
-        """The same as `Logs.after`, for a position that is not before the one asked for."""
+        """Like `Logs.after`, for a position not before the one that was asked for."""
         if position < self.floors.get(watched, self.position + 1) or position > self.position:
             return None
         found = self.changes.get(watched, [])

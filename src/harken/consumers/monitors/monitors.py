@@ -1,16 +1,17 @@
-"""The monitors of a session: what they watch, and what each transaction did to it.
+"""The monitors of a session: what they watch, and how each transaction changed it.
 
-A commit propagates several times, once for each rule that acts; what a view gained and lost is
-summed over all of them, and only what is left is a change. It is written down before the commit,
-with a number that the file keeps, and handed out after it: what is rolled back was never there.
+A commit propagates several times, once for each rule that acts. The changes of a view are summed
+over all of them, and only the net result is a change. It is recorded before the commit, with a
+number from a counter in the file, and delivered after it, so a transaction that is rolled back is
+never seen.
 
-Views that are restricted by conditions of one shape are one condition of the network (`places`), so
-a change costs the same however many of them it does not concern.
+Views restricted by conditions of one shape share one condition of the network (`places`), so the
+cost of a change does not depend on how many subscriptions it does not concern.
 
-A transaction that defines a function again may change its views in a way that no Δ-set knows. Those
-are compared as a whole, with their rows at the start of the transaction.
+A transaction that redefines a function may change its views in a way that no Δ-set shows. Those
+views are compared with their rows at the start of the transaction.
 
-Law: for each commit, the rows of a view before it, with its change, are the rows after it.
+Law: for each commit, the rows of a view before it plus its change are the rows after it.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ from harken.propagation.wave import ViewChange
 from harken.values.rows import Row
 
 MOST_PLANS = 200
-"""For how many views and shapes of conditions a session keeps the plan that reads all rows. SQLite
-itself keeps 1,024 statements ready."""
+"""The number of views and shapes of conditions for which a session keeps the plan that reads all
+rows. SQLite itself caches 1,024 statements."""
 
 
 class Monitors(Consumer):
@@ -60,7 +61,7 @@ class Monitors(Consumer):
         self._network = network
         self._check_phase = check_phase
         self._received: list[ViewChange] = []
-        """What views gained and lost in the open transaction, one wave after another."""
+        """The changes of views in the open transaction, one wave after another."""
         self._planning = Planning(runtime.engine, runtime.catalog)
         self._moments = network.moments
         self.conditions = conditions
@@ -68,23 +69,23 @@ class Monitors(Consumer):
         self._shapes = RowShapes(runtime.catalog, conditions)
         self._places = Places(runtime.engine)
         self._reading: dict[str, Query] = {}
-        """By what is read, the queries for all rows; those of one state of the catalog."""
+        """The queries that read all rows, valid for one epoch of the catalog."""
         self._reading_epoch = -1
         self._audiences: dict[Watched, Audience] = {}
         self._attached = 0
         self._reading_file: dict[Receiver, None] = {}
-        """The listeners of what is kept in the file, where other sessions may have written."""
+        """The listeners of logs and durable monitors, where other sessions may have written."""
         self._to_tell: dict[Receiver, None] = {}
-        """The listeners that a commit may have something for."""
+        """The listeners that may have something to receive after a commit."""
         self._failed: dict[Receiver, None] = {}
-        """Those that raised an error, and are told again after the next change."""
+        """The listeners that raised an error; they are called again after the next change."""
         self._durables: dict[str, Durable] = {}
         self._durables_of: dict[Watched, list[Durable]] = {}
         self._logs: dict[Watched, Log] = {}
         self._broken: dict[Watched, HarkenError] = {}
         self._epoch = -1
         self._version = 0
-        """The file counts what begins and ends to be watched in it: how far that is known here."""
+        """The file counts changes of what is watched; the count that this session knows."""
         self._at_start: dict[Watched, tuple[Types, Counter[Row] | None]] = {}
         """The rows that views had when the transaction began, if it changes the schema; None if
         they could not be computed."""
@@ -95,13 +96,13 @@ class Monitors(Consumer):
         self.outbox = Outbox(runtime.engine.connection, runtime.settings)
         self.logs = Logs(runtime.engine.connection)
 
-    # --- who watches what ------------------------------------------------------------------
+    # --- registration ----------------------------------------------------------------------
 
     def durable(self, name: str) -> Durable | None:
         return self._durables.get(name)
 
     def outboxes_of(self, function: Function) -> Iterator[str]:
-        """How full the outboxes of the durable monitors of a function are."""
+        """Reports on the outboxes of a function's durable monitors."""
         for status in self.outbox.status() if self._durables else ():
             durable = self._durables.get(status.name)
             if durable is not None and durable.function == function.id:
@@ -132,7 +133,7 @@ class Monitors(Consumer):
         self._follow(receiver.watched)
 
     def close(self) -> None:
-        """The database is closed, and all that watch it."""
+        """The database was closed, and every subscription with it."""
         for audience in self._audiences.values():
             for receiver in audience.receivers:
                 receiver.closed = True
@@ -141,11 +142,11 @@ class Monitors(Consumer):
         self._failed.clear()
 
     def select(self, watched: Watched) -> Selection:
-        """Compile what is watched; an error says why that is not possible."""
+        """Compile a watched view; an error explains why it cannot be watched."""
         return self._selections.select(watched, self._strategy_of(watched))
 
     def warnings(self, watched: Watched) -> tuple[str, ...]:
-        """What those who watch it are not told of; nothing of what cannot be compiled here."""
+        """The changes that its clients will not see; empty if it cannot be compiled here."""
         try:
             return self.select(watched).view.warnings
         except HarkenError:
@@ -156,7 +157,7 @@ class Monitors(Consumer):
         return audience.strategy if audience is not None else "auto"
 
     def _follow(self, watched: Watched) -> None:
-        """Someone has begun or ended to watch it."""
+        """A receiver was added or removed."""
         if self._epoch != self._runtime.catalog.epoch:
             self.synchronise()
         elif not self._is_wanted(watched):
@@ -181,7 +182,7 @@ class Monitors(Consumer):
         return view is not None and view.strategy == self._strategy_of(watched)
 
     def _watched(self) -> dict[Watched, list[Watcher]]:
-        """For each that is watched those who would miss it: logs would not."""
+        """For each watched view, those who would miss it; logs do not count."""
         found: dict[Watched, list[Watcher]] = {}
         for durable in self._durables.values():
             found.setdefault(durable.watched, []).append(durable)
@@ -200,7 +201,7 @@ class Monitors(Consumer):
                 yield view
 
     def _views_named(self, names: Iterable[str]) -> Iterator[MonitoredView]:
-        """Those of these names that are watched; the others are not looked at."""
+        """The watched views with these names; no others are examined."""
         for name in dict.fromkeys(names):
             node = self._network.graph.node(name)
             if node is not None and isinstance(node.view, MonitoredView):
@@ -229,11 +230,11 @@ class Monitors(Consumer):
     # --- what the file says is watched -----------------------------------------------------
 
     def touch(self) -> None:
-        """In a transaction: other sessions are to look again at what the file says is watched."""
+        """In a transaction: make other sessions re-read what is watched."""
         self._version = self.logs.next_version()
 
     def note_log(self, watched: Watched) -> None:
-        """A log was begun here, or is kept in another way from now on."""
+        """A log was created here, or reconfigured."""
         log = self.logs.find(watched)
         if log is not None:
             self._logs[watched] = log
@@ -241,7 +242,8 @@ class Monitors(Consumer):
             self._follow(watched)
 
     def synchronise(self) -> None:
-        """Let the network watch what the receivers and the file say, as the catalog means it."""
+        """Make the network watch what the receivers and the file ask for, compiled with the present
+        catalog."""
         self._version = self.logs.version()
         self._durables = self.outbox.durables()
         self._durables_of = {}
@@ -264,8 +266,8 @@ class Monitors(Consumer):
             self._refresh(each)
 
     def _refresh(self, watched: Watched) -> None:
-        """Bring its condition up to date. A view that cannot be compiled here, for want of a Python
-        function perhaps, must not keep the database from being opened."""
+        """Bring the condition of a view up to date. A view that cannot be compiled here, perhaps
+        because a Python function is missing, must not prevent the database from being opened."""
         try:
             selection = self.select(watched)
         except HarkenError as error:
@@ -276,10 +278,10 @@ class Monitors(Consumer):
         node = self._network.graph.node(view.name)
         is_new = node is None or node.is_other_way(view)
         if before is not None and before.name != view.name:
-            self._leave(watched)  # the same text means something else now
+            self._leave(watched)  # the same text now has another meaning
             before = None
         if watched in self._at_start and (is_new or before is None):
-            self._redefined.add(watched)  # perhaps dropped, and made again, by this transaction
+            self._redefined.add(watched)  # perhaps dropped and recreated by this transaction
         if is_new:
             self._insert(view)
         elif node is not None and not node.is_for(view):
@@ -287,7 +289,7 @@ class Monitors(Consumer):
             self._places.open(view)
             self._network.graph.insert(view, self)
             if view.moves and self._runtime.engine.connection.in_transaction:
-                self._moments.note(view.name)  # all its rows are compared, those of now
+                self._moments.note(view.name)  # all its present rows are compared
         self._places.join(watched, selection)
 
     def _insert(self, view: MonitoredView) -> None:
@@ -306,7 +308,7 @@ class Monitors(Consumer):
             raise
 
     def _leave(self, watched: Watched) -> None:
-        """Watch it no longer; what nobody watches is not in the network."""
+        """Stop watching; a view that nobody watches leaves the network."""
         with self._runtime.engine.connection.watch.shielded():
             view = self._places.leave(watched) if watched in self._places else None
             if view is not None:
@@ -331,14 +333,14 @@ class Monitors(Consumer):
         error = self._broken.get(receiver.watched)
         if error is not None:
             raise IntegrityError(
-                f"{receiver.title} cannot go on: {error.message}",
+                f"{receiver.title} cannot continue: {error.message}",
                 code="in-use",
                 hint="close it, and monitor something else",
             ) from error
 
     def before_check(self) -> None:
-        """What is durable must not miss a change. A log that would is ended, and
-        its clients begin anew."""
+        """A durable monitor must not miss a change. A log that would miss one is deleted, and its
+        clients start over."""
         if not self._broken:
             return
         for watched in list(self._broken):
@@ -350,7 +352,9 @@ class Monitors(Consumer):
                 raise IntegrityError(
                     f"{durable.title} cannot record the change: {error.message}",
                     code="in-use",
-                    hint=f"register what it needs with db.foreign, or end it: {durable.ending}",
+                    hint=(
+                        f"register what it needs with db.foreign, or delete it: {durable.ending}"
+                    ),
                 ) from error
         for watched in self._broken:
             if watched in self._logs:
@@ -379,7 +383,7 @@ class Monitors(Consumer):
         self._redefined.update(self._places.at(view))
 
     def _mentioned(self, watched: Watched) -> set[str]:
-        """The names of all functions that its rows depend on, and its own."""
+        """The names of all functions that its rows depend on, including its own."""
         catalog, view = self._runtime.catalog, self._places.view(watched)
         waiting = [watched.function.partition("(")[0]]
         if view is not None:
@@ -393,7 +397,7 @@ class Monitors(Consumer):
         return found
 
     def _rows_at_start(self, view: MonitoredView) -> Counter[Row] | None:
-        """Those before the last propagation, without what earlier ones found out."""
+        """The rows before the last propagation, without what earlier propagations found."""
         log = [each for each in self._received if each.view.name == view.name]
         if any(change.fresh for change in log):
             return None
@@ -412,7 +416,7 @@ class Monitors(Consumer):
         return +rows
 
     def _rows_last_told(self, view: MonitoredView) -> Counter[Row]:
-        """Those before what has changed since the last propagation."""
+        """The rows before the changes since the last propagation."""
         node = self._network.graph.node(view.name)
         assert node is not None
         part = node.part
@@ -422,13 +426,14 @@ class Monitors(Consumer):
             return self._count(in_old_state(part.program, changed) if changed else part.program)
 
     def _last_looked_at(self, view: MonitoredView) -> AbstractContextManager[None]:
-        """Let `now()` be when the view was last looked at: what its clients hold is of then."""
+        """Set `now()` to the time of the last evaluation: the copies of the clients are from
+        then."""
         if not view.moves:
             return nullcontext()
         return self._runtime.engine.connection.at(self._moments.last(view.name))
 
     def share_moment(self, watched: Watched) -> None:
-        """Other sessions are going to look at a view as well."""
+        """Other sessions are going to evaluate the view as well."""
         if self.select(watched).view.moves:
             self._moments.share(watched.node)
 
@@ -436,7 +441,7 @@ class Monitors(Consumer):
         return Counter(self._planning.compile(program).rows(()))
 
     def check(self) -> None:
-        """After a change of the schema: every view can still be watched."""
+        """After a change of the schema: check that every view can still be watched."""
         for watched, watchers in self._watched().items():
             if not watchers:
                 continue
@@ -450,7 +455,7 @@ class Monitors(Consumer):
                 ) from error
 
     def users_of(self, function: Function) -> list[Watcher]:
-        """Who watches something that depends on the function."""
+        """The watchers of anything that depends on the function."""
         return [
             watcher
             for watched, watchers in self._watched().items()
@@ -459,10 +464,10 @@ class Monitors(Consumer):
             for watcher in watchers
         ]
 
-    # --- moments ---------------------------------------------------------------------------
+    # --- commit ----------------------------------------------------------------------------
 
     def before_commit(self) -> None:
-        """Sum up what the transaction did to each view, and write it down."""
+        """Sum up how the transaction changed each view, and record it."""
         changes = self._net_changes()
         self._received.clear()
         self._committing = None
@@ -485,7 +490,7 @@ class Monitors(Consumer):
             self.logs.write(log, number, change)
 
     def _is_forsaken(self, log: Log) -> bool:
-        """Others may have asked for it since we looked."""
+        """Others may have read it since this session looked."""
         if not log.is_forsaken(self.logs.now):
             return False
         log = self._logs[log.watched] = self.logs.find(log.watched) or log
@@ -519,7 +524,8 @@ class Monitors(Consumer):
     def _told(
         self, view: MonitoredView, rows: Counter[Row], is_fresh: bool
     ) -> Iterator[tuple[Watched, Counter[Row]]]:
-        """Who is told of these rows. Of a fresh change all are told, also those who have none."""
+        """The views that these rows concern. A fresh change concerns all, also those without
+        rows."""
         split = self._places.split(view, rows)
         if not is_fresh:
             yield from split
@@ -529,7 +535,8 @@ class Monitors(Consumer):
             yield watched, found.get(watched, Counter())
 
     def _compared(self, watched: Watched) -> StoredChange:
-        """The rows now against those at the start, which may have been of other types."""
+        """The difference between the present rows and those at the start, which may have had other
+        types."""
         types, before = self._at_start[watched]
         selection = self.select(watched)
         after = Counter(self._read(selection))
@@ -543,7 +550,7 @@ class Monitors(Consumer):
         return net_change(types, after, at=self.logs.now)
 
     def after_commit(self) -> None:
-        """Let the receivers have what was committed."""
+        """Make committed changes available to receivers."""
         if self._committing is None:
             return
         number, changes = self._committing
@@ -569,8 +576,7 @@ class Monitors(Consumer):
             self.synchronise()
 
     def waiting(self, receiver: Receiver) -> list[tuple[int, Change]] | None:
-        """The changes that were not handed out yet, each with its number; None if some of them
-        are gone."""
+        """The changes not delivered yet, each with its number; None if some of them are gone."""
         home = self._runtime.catalog.home
         if receiver.durable is not None:
             shape = self._shapes.of(receiver.watched)
@@ -587,7 +593,7 @@ class Monitors(Consumer):
         return [(number, _own(change, receiver.view)) for number, change in found_here]
 
     def hand_out(self, receiver: Receiver) -> list[Change] | None:
-        """None if the receiver is too far behind, and must begin anew."""
+        """None if the receiver is too far behind and must start over."""
         waiting = self.waiting(receiver)
         if waiting:
             self._handed_out(receiver, *waiting[-1])
@@ -598,7 +604,7 @@ class Monitors(Consumer):
         receiver.position = max(change.transaction, receiver.position)
 
     def begin_anew(self, receiver: Receiver) -> Change:
-        """All rows, in the place of what was not handed out yet."""
+        """All rows, in place of the changes not delivered yet."""
         with self._runtime.engine.connection.snapshot():
             rows, position = self.rows(receiver.watched), self.logs.position()
             if receiver.durable is not None:
@@ -610,15 +616,15 @@ class Monitors(Consumer):
         return Change(receiver.view, rows, [], position, fresh=True, at=now, shape=shape)
 
     def rows(self, watched: Watched) -> list[Row]:
-        """All rows as they are now, in order; where they depend on the time, as of the last look,
-        which is what the next change goes on from."""
+        """All present rows, in order. If they depend on the time, as of the last evaluation, which
+        the next change starts from."""
         selection = self.select(watched)
         with self._last_looked_at(selection.view):
             found = stored_rows(selection.view.types, Counter(self._read(selection)))
         return found.values(self._runtime.catalog.home)
 
     def _read(self, selection: Selection) -> list[Row]:
-        """All rows for the constants, by a plan that all conditions of the shape share."""
+        """All rows for these constants, by a plan that all conditions of the shape share."""
         catalog, program = self._runtime.catalog, selection.reading
         if self._reading_epoch != catalog.epoch or len(self._reading) >= MOST_PLANS:
             for query in self._reading.values():
@@ -632,10 +638,10 @@ class Monitors(Consumer):
         return found.rows(selection.values)
 
     def tell(self) -> list[HarkenError]:
-        """Call the listeners. One that fails is told again of the same change after the next."""
+        """Call the listeners. One that fails gets the same change again after the next."""
         failures: list[HarkenError] = []
         if self._telling:
-            return failures  # a listener that commits: the outer call goes on with that
+            return failures  # a listener commits: the outer call continues with that
         self._telling = True
         try:
             while self._to_tell:
@@ -661,11 +667,11 @@ class Monitors(Consumer):
                     receiver.place, receiver.position = before
                 yield _failed(receiver, error)
                 return
-            self._handed_out(receiver, number, change)  # the listener may have asked for more
+            self._handed_out(receiver, number, change)  # the listener may have fetched more
 
 
 def _own(change: Change, view: str) -> Change:
-    """One of its own for each reader, who may do with the rows what it likes."""
+    """A copy for each reader, which may modify its rows."""
     return replace(change, view=view, plus=list(change.plus), minus=list(change.minus))
 
 
@@ -674,7 +680,10 @@ def _failed(receiver: Receiver, error: Exception) -> HarkenError:
         f"the transaction is committed, but the listener of {receiver.title} failed: "
         f"{type(error).__name__}: {error}",
         code="foreign",
-        hint="the change is kept: `changes()` gives it, and the next commit tells of it again",
+        hint=(
+            "the change is kept: `changes()` returns it, and the next commit calls the "
+            "listener again"
+        ),
     )
     fault.__cause__ = error
     return fault

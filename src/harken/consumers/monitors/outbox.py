@@ -1,14 +1,14 @@
-"""Durable monitors: kept in the file, with the changes that nobody has acknowledged yet.
+"""Durable monitors: stored in the file, with the changes that were not acknowledged yet.
 
-Every session that opens the file attaches them, so whoever changes the data records the change, in
-the transaction that makes it. The tables are made with the first durable monitor.
+Every session on the file attaches them, so whoever changes the data records the change, in the same
+transaction. The tables are created with the first durable monitor.
 
 An outbox has limits (`outbox_bytes`, `outbox_changes` and `outbox_seconds` in `harken.settings`),
-for a subscriber that never comes back. The transaction that passes one drops all changes in the
-outbox, and the subscriber gets all rows instead, in a change that is `fresh`.
+in case a subscriber never comes back. The transaction that exceeds one drops all changes in the
+outbox, and the subscriber gets all rows instead, in a `fresh` change.
 
-Law: the changes of a durable monitor are numbered 1, 2, 3, ..., and one is there exactly if its
-transaction was committed, it was not acknowledged, and its number is above `dropped`.
+Law: the changes of a durable monitor are numbered 1, 2, 3, ..., and a change is there exactly if
+its transaction was committed, it was not acknowledged, and its number is above `dropped`.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ CREATE_FILLING = (
     "coalesce(sum(octet_length(change)), 0), CASE WHEN count(number) THEN ?1 END, 0, 0, NULL "
     f"FROM {MONITORS} LEFT JOIN {OUTBOX} USING (name) GROUP BY name",
 )
-"""How full each outbox is. Files that earlier versions made get it with the next change."""
+"""The fill level of each outbox. Files made by earlier versions get it with the next change."""
 
 logger = logging.getLogger("harken.monitors")
 
 
 @dataclass(frozen=True, slots=True)
 class Durable:
-    """A durable monitor: `view` is the name that its changes give the function."""
+    """A durable monitor; `view` is the name of the function in its changes."""
 
     name: str
     view: str
@@ -67,34 +67,34 @@ class Durable:
 
 @dataclass(frozen=True, slots=True)
 class OutboxStatus:
-    """How full the outbox of a durable monitor is."""
+    """The fill level of a durable monitor's outbox."""
 
     name: str
     view: str
     changes: int
-    """Those that were not acknowledged."""
+    """The number of changes not acknowledged."""
     bytes: int
-    """What they take, as JSON."""
+    """Their size as JSON."""
     waiting_since: datetime.datetime | None
-    """When something was last acknowledged, or the first of them was recorded."""
+    """When a change was last acknowledged, or when the first of them was recorded."""
     filled: float
-    """The part of the limit that it is nearest to; 1 is all of it, and 0 with no limits."""
+    """The largest fraction of a limit in use; 1 is full, and 0 means there are no limits."""
     lost: int
-    """How many changes were dropped, and not yet made up for by a fresh one."""
+    """The number of dropped changes not yet replaced by a fresh one."""
     dropped_at: datetime.datetime | None
-    """When that last happened."""
+    """When changes were last dropped."""
     nearly_full: bool
 
     @property
     def alarm(self) -> str | None:
-        """What an operator should know of; None if there is nothing."""
+        """A sentence for the operator; None if all is well."""
         if self.lost:
             return (
-                f"{counted(self.lost, 'change', 'was')} dropped, because nobody acknowledged: "
-                "the subscriber gets all rows instead"
+                f"{counted(self.lost, 'change', 'was')} dropped, because nobody "
+                "acknowledged: the subscriber gets all rows instead"
             )
         if self.nearly_full:
-            return f"{self.filled:.0%} full, and nobody acknowledges: it is going to be emptied"
+            return f"{self.filled:.0%} full, and nobody acknowledges: it will be emptied"
         return None
 
     def __str__(self) -> str:
@@ -120,7 +120,7 @@ class OutboxStatus:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much may wait in an outbox; 0 is no limit."""
+    """The limits of an outbox; 0 means no limit."""
 
     bytes: int
     changes: int
@@ -137,7 +137,7 @@ class Limits:
         )
 
     def filled(self, changes: int, bytes: int, waited: float) -> float:
-        """The part of a limit that is reached, of the one that is nearest."""
+        """The largest fraction of a limit in use."""
         pairs = ((changes, self.changes), (bytes, self.bytes), (waited, self.seconds))
         return max((value / limit for value, limit in pairs if limit), default=0.0)
 
@@ -147,9 +147,9 @@ class Outbox:
     _connection: Connection
     _settings: Settings = field(default_factory=Settings)
     _counts: bool = False
-    """Is it known that there is a table of how full each outbox is?"""
+    """Whether the table of fill levels is known to exist."""
     has_deleted: bool = False
-    """Was anything deleted, so that the file may have room to give back?"""
+    """Whether anything was deleted, so that the file may have free pages."""
 
     def durables(self) -> dict[str, Durable]:
         """The durable monitors of the file, by name."""
@@ -161,7 +161,7 @@ class Outbox:
         return {row[0]: Durable(*row) for row in rows}
 
     def status(self) -> list[OutboxStatus]:
-        """How full each outbox is."""
+        """The fill level of each outbox."""
         if not self._connection.has_table(OUTBOXES):
             return []
         rows = self._connection.rows(
@@ -199,7 +199,7 @@ class Outbox:
         return self._connection.now().timestamp()
 
     def last(self, name: str) -> int:
-        """The number of the last change that was recorded."""
+        """The number of the last recorded change."""
         return int(self._connection.value(f"SELECT last FROM {MONITORS} WHERE name = ?", (name,)))
 
     # --- in a transaction ------------------------------------------------------------------
@@ -219,7 +219,7 @@ class Outbox:
         self._connection.run(fill, (self._now,))
 
     def remove(self, name: str) -> None:
-        """With what it has not handed out."""
+        """Delete a durable monitor with the changes not delivered."""
         self._connection.run(f"DELETE FROM {MONITORS} WHERE name = ?", (name,))
         self.has_deleted = True
 
@@ -237,7 +237,7 @@ class Outbox:
         self._limit(durable, number, len(text.encode()))
 
     def _limit(self, durable: Durable, number: int, size: int) -> None:
-        """Count what was written, and drop everything if that is too much."""
+        """Add up what was written, and drop everything if it exceeds a limit."""
         limits, now = Limits.of(self._settings), self._now
         changes, bytes, since = self._connection.rows(
             f"UPDATE {OUTBOXES} SET changes = changes + 1, bytes = bytes + ?, "
@@ -251,8 +251,8 @@ class Outbox:
             logger.warning("the outbox of %s is %.0f%% full", durable.title, 100 * filled)
 
     def _drop(self, durable: Durable, number: int, changes: int) -> None:
-        """Up to this number. What comes later is recorded: a subscriber that has got all rows goes
-        on from there."""
+        """Drop changes up to this number. Later ones are recorded: a subscriber that got all rows
+        resumes from there."""
         self._connection.run(f"DELETE FROM {OUTBOX} WHERE name = ?", (durable.name,))
         self._connection.run(
             f"UPDATE {OUTBOXES} SET changes = 0, bytes = 0, since = NULL, dropped = ?, "
@@ -261,16 +261,16 @@ class Outbox:
         )
         self.has_deleted = True
         logger.warning(
-            "the outbox of %s was full, and nobody acknowledged its changes: %d of them %s "
-            "dropped, and its subscriber gets all rows instead",
+            "the outbox of %s was full, and nobody acknowledged its changes: %d of them "
+            "%s dropped, and its subscriber gets all rows instead",
             durable.title,
             changes,
             agreeing(changes, "was"),
         )
 
     def acknowledge(self, name: str, number: int) -> None:
-        """Let go of the changes up to that number. Who has been told that changes were dropped
-        acknowledges that, too."""
+        """Delete changes up to this number. A subscriber that was sent all rows acknowledges the
+        drop as well."""
         if not self._counts:
             self._count_all()
         gone = "WHERE name = ? AND number <= ?"
@@ -293,8 +293,7 @@ class Outbox:
     def after(
         self, name: str, number: int, home: str, shape: RowShape = NO_SHAPE
     ) -> list[tuple[int, Change]] | None:
-        """The changes that come after that number, each with its own; None if some of them were
-        dropped."""
+        """The changes after this number, each with its own; None if some of them were dropped."""
         with self._connection.snapshot():
             if self._dropped(name) > number:
                 return None
@@ -309,7 +308,7 @@ class Outbox:
         ]
 
     def _dropped(self, name: str) -> int:
-        """The number up to which changes were dropped, and not yet made up for."""
+        """The number up to which changes were dropped and not yet replaced."""
         if not self._counts:
             self._counts = self._connection.has_table(OUTBOXES)
         if not self._counts:

@@ -1,8 +1,7 @@
-"""Where in the network the changes of each watched view are found.
+"""Maps each watched view to the condition in the network that yields its changes.
 
-A view has a condition of its own there, or one that it shares with all that are restricted by
-conditions of the same shape. The rows of the latter begin with the number of the subscription that
-they are for.
+A view has a condition of its own, or shares one with all views restricted by conditions of the same
+shape. The rows of a shared condition start with the number of the subscription they are for.
 
 Law: every watched view is at one condition, and every condition of a monitor has a view at it.
 """
@@ -22,7 +21,7 @@ from harken.values.rows import Row
 
 @dataclass(slots=True)
 class Place:
-    """A condition of the network, and who is told its changes."""
+    """A condition of the network, and the views that receive its changes."""
 
     view: MonitoredView
     parameters: Parameters | None
@@ -36,7 +35,7 @@ class Places:
         self._places: dict[str, Place] = {}
         self._found: dict[Watched, tuple[Place, int]] = {}
         self._may_be_undone = False
-        """Has an open transaction changed a table of parameters?"""
+        """Whether an open transaction has changed a table of parameters."""
 
     def __contains__(self, watched: Watched) -> bool:
         return watched in self._found
@@ -45,18 +44,18 @@ class Places:
         return self._found.keys()
 
     def view(self, watched: Watched) -> MonitoredView | None:
-        """The condition that it is at."""
+        """The condition of a watched view."""
         found = self._found.get(watched)
         return None if found is None else found[0].view
 
     def at(self, view: MonitoredView) -> list[Watched]:
-        """All that are at the same condition."""
+        """All watched views at this condition."""
         place = self._places.get(view.name)
         return [] if place is None else list(place.subscriptions.values())
 
     def open(self, view: MonitoredView) -> None:
-        """Have a place for a condition, before it is in the network; or let it take the place of
-        one of the same name."""
+        """Make a place for a condition before it enters the network, or for one that replaces
+        another of the same name."""
         known = self._places.get(view.name)
         if known is not None:
             known.view = view
@@ -80,7 +79,8 @@ class Places:
             self._note_change()
 
     def leave(self, watched: Watched) -> MonitoredView | None:
-        """The condition, if nobody is left at it: it is to be removed, and the place closed."""
+        """Remove a watched view. Returns its condition if nobody else uses it: remove that from the
+        network, and close the place."""
         place, number = self._found.pop(watched)
         del place.subscriptions[number]
         if place.parameters is not None:
@@ -89,14 +89,14 @@ class Places:
         return None if place.subscriptions else place.view
 
     def close(self, view: MonitoredView) -> None:
-        """The condition is not in the network any more."""
+        """The condition has left the network."""
         place = self._places.pop(view.name)
         if place.parameters is not None:
             place.parameters.drop()
             self._note_change()
 
     def clear(self) -> None:
-        """No condition is in the network any more."""
+        """All conditions have left the network."""
         self._found.clear()
         while self._places:
             _, place = self._places.popitem()
@@ -106,7 +106,7 @@ class Places:
     def split(
         self, view: MonitoredView, rows: Counter[Row]
     ) -> Iterator[tuple[Watched, Counter[Row]]]:
-        """The rows of a condition, each with its weight, for each that is at it and has any."""
+        """The rows of a condition with their weights, for each view at it that has any."""
         subscriptions = self._places[view.name].subscriptions
         if view.parameters is None:
             (watched,) = subscriptions.values()
@@ -119,13 +119,13 @@ class Places:
             if number in subscriptions:  # it may have ended in this transaction
                 yield subscriptions[number], weights
 
-    # --- what a transaction undoes ---------------------------------------------------------
+    # --- rollback --------------------------------------------------------------------------
 
     def _note_change(self) -> None:
         self._may_be_undone |= self._engine.connection.in_transaction
 
     def restore(self) -> None:
-        """Something was undone, perhaps what was done here."""
+        """After a rollback, which may have undone changes made here."""
         for place in self._places.values() if self._may_be_undone else ():
             if place.parameters is not None:
                 place.parameters.restore()

@@ -1,7 +1,8 @@
-"""What a session has committed and not told yet: one queue for all that watch the same view.
+"""Committed changes not delivered yet: one queue for all receivers of the same view.
 
-Each reader has a place in it, so that a change costs the writer the same for one reader as for a
-thousand. It has room for so many changes; a reader that falls further behind finds them gone.
+Each reader has a place in it, so the writer's cost of a change does not depend on the number of
+readers. The queue holds a limited number of changes; a reader that falls further behind finds them
+gone.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ class Queue:
         self._room = room
         self._changes: deque[Change] = deque()
         self.end = 0
-        """The number of the last change: they are numbered 1, 2, 3, ..."""
+        """The number of the last change; they are numbered 1, 2, 3, ..."""
 
     def put(self, change: Change) -> None:
         self._changes.append(change)
@@ -29,14 +30,14 @@ class Queue:
             self._changes.popleft()
 
     def after(self, place: int) -> list[tuple[int, Change]] | None:
-        """The changes after that number, each with its own; None if some are gone."""
+        """The changes after this number, each with its own; None if some are gone."""
         skipped = place - (self.end - len(self._changes))
         if skipped < 0:
             return None
         return list(enumerate(islice(self._changes, skipped, None), start=place + 1))
 
     def forget(self, places: Iterable[int]) -> None:
-        """Let go of what is behind all of these readers."""
+        """Discard what all of these readers have read."""
         kept = self.end - min(places, default=self.end)
         while len(self._changes) > kept:
             self._changes.popleft()

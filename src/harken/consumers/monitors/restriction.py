@@ -1,4 +1,4 @@
-"""A condition that restricts a monitored view, as a front end compiled it."""
+"""A condition on a monitored view, as compiled by a front end."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ _COLUMN = re.compile(r"\b([A-Z][A-Z0-9_]*)#\d+")
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """The rows of a view that meet a condition: a clause without its constants, the constants, and
-    the auxiliary relations that the clause mentions.
+    """The rows of a view that meet a condition: a clause with its constants taken out, the
+    constants, and the auxiliary relations of the clause.
 
-    Conditions of the same `shape`, which is a digest, differ in their constants alone."""
+    Conditions of the same `shape`, which is a digest, differ only in their constants.
+    """
 
     shape: str
     clause: Clause
@@ -34,7 +35,7 @@ class Restriction:
     """The names of the tables that the condition mentions."""
 
     def __str__(self) -> str:
-        """The condition as people can recognise it: equal for equal shapes."""
+        """The condition in readable form, equal for equal shapes."""
         _, *tests = map(print_literal, self.clause.body)
         shown = _CONSTANT.sub("?", " ∧ ".join(tests))
         columns = _COLUMN.sub(lambda found: found[1].lower(), shown)
@@ -42,7 +43,7 @@ class Restriction:
 
 
 def constant_variable(number: int, type_: Type) -> Variable:
-    """What stands for a constant in the clause of a restriction."""
+    """The variable that replaces a constant in the clause of a restriction."""
     return Variable(f"CONSTANT#{number}", type_)
 
 
@@ -50,7 +51,7 @@ class Conditions(Protocol):
     """The front end that conditions of monitors are written in."""
 
     def text(self, where: str | Mapping[str, Any]) -> str:
-        """A condition as text, in a form that is the same for conditions that say the same."""
+        """A condition as normalised text: equal for conditions that say the same."""
 
     def columns(self, function: Function) -> tuple[Column, ...]:
         """The columns of the rows of a function, as conditions name them."""

@@ -32,7 +32,7 @@ from harken.maintenance.recursive_nodes import check_strategy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """How a view is to be watched: what `db.monitor` was given."""
+    """The options of `db.monitor`."""
 
     listener: Listener | None = None
     durable: str | None = None
@@ -49,7 +49,7 @@ class Wishes:
             check_flag(self.keep, "keep, where it is no harken.Keep,")
         if self.durable is not None and (self.where is not None or self.kept):
             raise LanguageError(
-                "a durable monitor keeps all changes of a whole view until they are acknowledged",
+                ("a durable monitor keeps all changes of a whole view until they are acknowledged"),
                 code="unsupported",
                 hint="leave out where, keep and since, or leave out durable",
             )
@@ -57,7 +57,7 @@ class Wishes:
             raise ValueFault(
                 f"{self.since!r} is not a position",
                 code="bad-value",
-                hint="a position is that of a change, or of a subscription",
+                hint="a position is the `position` of a change or of a subscription",
             )
 
     @property
@@ -66,8 +66,8 @@ class Wishes:
 
 
 class Subscription:
-    """The changes of a view, one for each transaction of this session that changed it; those of a
-    durable monitor whoever changed it. Made by `db.monitor`."""
+    """The changes of a view, one for each transaction of this session that changed it; a durable
+    monitor has the changes of all sessions. Created by `db.monitor`."""
 
     def __init__(
         self,
@@ -101,30 +101,33 @@ class Subscription:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What its changes leave out, in sentences; empty for a view of data alone."""
+        """Sentences about changes that are not reported; empty for a view that depends on data
+        alone."""
         return self._receiver.warnings
 
     @property
     def position(self) -> int:
-        """That of the last change that was handed out: `since` it one can go on."""
+        """The position of the last change delivered; `since` it a client can resume."""
         return self._receiver.position
 
     @property
     def home(self) -> str:
-        """The database that the objects in its changes belong to."""
+        """The database of the objects in its changes."""
         return self._runtime.catalog.home
 
     @property
     def has_log(self) -> bool:
-        """Are its changes kept in the file? Nobody can go on from a log that was let go."""
+        """Whether its changes are kept in the file. Nobody can resume from a log that was
+        deleted."""
         return self._monitors.logs.find(self._receiver.watched) is not None
 
     @exclusive
     def changes(self, *, net: bool = False) -> list[Change]:
-        """What was committed since the last call, a change for each transaction; with `net` all of
-        it as one change at most.
+        """The changes committed since the last call, one for each transaction; with `net`, merged
+        into at most one.
 
-        A subscription that is too far behind gets one change that is `fresh`, with all rows."""
+        A subscription that is too far behind gets one `fresh` change with all rows.
+        """
         check_flag(net, "net")
         self._check_open()
         self.renew()
@@ -138,14 +141,14 @@ class Subscription:
 
     @exclusive
     def snapshot(self) -> Change:
-        """All rows as they are now, as a change that is `fresh`; `changes()` goes on from it."""
+        """All present rows as a `fresh` change; `changes()` continues from it."""
         (change,) = snapshots([self])
         return change
 
     def _get_ready(self) -> None:
-        """To begin anew."""
+        """Prepare to start over."""
         self._check_open()
-        refuse_in_transaction(self._transactions, "a client does not begin anew")
+        refuse_in_transaction(self._transactions, "a client does not start over")
         self._transactions.refresh()
         self._monitors.check_receiver(self._receiver)
         if self._receiver.kept:
@@ -153,7 +156,7 @@ class Subscription:
 
     @exclusive
     def rows(self) -> list[tuple[Any, ...]]:
-        """The view as it is now, in order."""
+        """The present rows of the view, in order."""
         self._check_open()
         self._transactions.look()
         self._monitors.check_receiver(self._receiver)
@@ -161,8 +164,8 @@ class Subscription:
 
     @exclusive
     def renew(self) -> None:
-        """Say, if it is time to, that what is kept is still wanted; if another process writes,
-        next time. `changes()` does it as well."""
+        """Keep the log alive, if it is time to; if another process is writing, next time.
+        `changes()` calls this too."""
         logs = self._monitors.logs
         if not self._receiver.kept or self._transactions.active:
             return
@@ -172,7 +175,7 @@ class Subscription:
 
     @exclusive
     def acknowledge(self) -> None:
-        """Let a durable monitor forget what it has handed out."""
+        """Let a durable monitor delete the changes it has delivered."""
         self._check_open()
         name = self._durable_name()
         if self._transactions.active:
@@ -183,18 +186,18 @@ class Subscription:
             self._monitors.outbox.acknowledge(name, self._receiver.place)
 
     def give_way(self) -> None:
-        """Keep nobody from dropping the view: then there are no changes of it any more."""
+        """Allow the view to be dropped; its changes end then."""
         self._receiver.gives_way = True
 
     @exclusive
     def close(self) -> None:
-        """Stop listening. A durable monitor goes on recording, in every session."""
+        """Stop listening. A durable monitor continues to record, in every session."""
         self._monitors.detach(self._receiver)
 
     @exclusive
     def delete(self) -> None:
-        """End a durable monitor for good, and forget what it has recorded; or let go of the
-        changes that were kept for those who watch the same."""
+        """Delete a durable monitor and all it has recorded; or delete the log that this
+        subscription shares with others."""
         self._check_open()
         name = None if self._receiver.kept else self._durable_name()
         refuse_in_transaction(self._transactions, "what a monitor keeps cannot be deleted")
@@ -204,7 +207,7 @@ class Subscription:
             else:
                 self._monitors.logs.forget(self._receiver.watched)
             self._monitors.touch()
-            self._monitors.synchronise()  # what cannot be watched here keeps nobody any longer
+            self._monitors.synchronise()  # something that cannot be watched here blocks nothing
         self.close()
 
     def _durable_name(self) -> str:
@@ -212,7 +215,7 @@ class Subscription:
             raise TypeFault(
                 f"{self._receiver.title} is not durable",
                 code="bad-value",
-                hint=f'make one that is: db.monitor("{self.view}", durable="...")',
+                hint=f'create one that is: db.monitor("{self.view}", durable="...")',
             )
         return self._receiver.durable
 
@@ -251,8 +254,8 @@ def snapshots(subscriptions: Sequence[Subscription]) -> list[Change]:
 def kept_after(
     subscriptions: Sequence[Subscription], position: int
 ) -> tuple[list[list[tuple[int, StoredChange]] | None], int]:
-    """The changes after a position that the logs of several views of one session have, and the
-    position they reach. None for a view that cannot be followed on from there."""
+    """The changes in the logs of several views of one session after a position, and the position
+    they lead to. None for a view that cannot be resumed from there."""
     logs = subscriptions[0]._monitors.logs
     with subscriptions[0]._runtime.engine.connection.snapshot():
         found = [logs.after(each.watched, position) for each in subscriptions]
@@ -271,7 +274,7 @@ def subscribe(
     refuse_in_transaction(transactions, "a monitor cannot begin")
     known = None if wishes.durable is None else monitors.durable(wishes.durable)
     if known is not None and known.watched == Watched(function.id):
-        # What it has recorded can be had, and be deleted, even if it cannot be watched here.
+        # What it has recorded can be read and deleted, even if it cannot be watched here.
         watched = known.watched
     else:
         watched = watched_view(monitors, function, wishes.where)
@@ -298,7 +301,7 @@ def subscribe(
 def watched_view(
     monitors: Monitors, function: Function, where: str | Mapping[str, Any] | None
 ) -> Watched:
-    """What is to be watched, if it can be."""
+    """The view to watch, if it can be watched."""
     watched = Watched(function.id, None if where is None else monitors.conditions.text(where))
     try:
         monitors.select(watched)
@@ -312,9 +315,9 @@ def watched_view(
 def read_view(
     transactions: Transactions, monitors: Monitors, watched: Watched, view: str
 ) -> Change:
-    """All rows as they are now, with their position, for someone who does not stay."""
+    """All present rows with their position, for a client that does not subscribe."""
     refuse_in_transaction(transactions, "no snapshot is taken")
-    receiver = Receiver(view, watched, kept=True)  # it has no place in the queue of this session
+    receiver = Receiver(view, watched, kept=True)  # it has no place in this session's queue
     return monitors.begin_anew(receiver)
 
 
@@ -329,9 +332,9 @@ def _start(monitors: Monitors, since: int | None) -> int:
 def check_position(since: int, now: int) -> None:
     if since > now:
         raise ValueFault(
-            f"position {since} is not reached yet: the last is {now}",
+            f"position {since} does not exist yet: the last is {now}",
             code="no-such-position",
-            hint="take a snapshot, and go on from its position",
+            hint="take a snapshot, and resume from its position",
         )
 
 
@@ -341,12 +344,12 @@ def _ensure_log(
     monitors: Monitors,
     receiver: Receiver,
 ) -> None:
-    """See that changes are written down, and for how long."""
+    """Make sure that changes are recorded, and for how long."""
     logs, watched, keep = monitors.logs, receiver.watched, receiver.keep
     log = logs.find(watched)
     if log is not None and keep in (None, log.keep) and not log.wants_renewal(logs.now):
         return
-    with transactions.block():  # another process may have made it while we waited
+    with transactions.block():  # another process may have created it while we waited
         log = logs.find(watched)
         if log is None:
             monitors.share_moment(watched)
@@ -363,7 +366,7 @@ def _ensure_durable(
 ) -> None:
     monitors.synchronise()
     if monitors.durable(wanted.name) is None:
-        with transactions.block():  # another process may have made it while we waited
+        with transactions.block():  # another process may have created it while we waited
             monitors.synchronise()
             if monitors.durable(wanted.name) is None:
                 monitors.share_moment(wanted.watched)
@@ -373,7 +376,7 @@ def _ensure_durable(
     known = monitors.durable(wanted.name)
     if known is not None and known.function != wanted.function:
         raise NameFault(
-            f"the durable monitor {wanted.name} is one of {known.function}",
+            f"there is already a durable monitor {wanted.name}, of {known.function}",
             code="exists",
             hint="choose another name for this one",
         )

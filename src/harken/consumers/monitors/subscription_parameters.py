@@ -1,10 +1,10 @@
-"""The constants of the subscriptions that share a condition, in a temporary table of the session.
+"""The constants of subscriptions that share a condition, in a temporary table of the session.
 
-A subscription is a row: who begins or ends to watch changes a row, and neither a plan nor a node.
-Rows come and go between transactions, before there are changes that they could miss, so that is no
-event. A rollback may undo it, as it undoes all that a transaction did to temporary tables.
+A subscription is a row, so subscribing and unsubscribing changes a row, and neither a plan nor a
+node. Rows change between transactions, before there are changes that they could miss, so this is no
+event. A rollback may undo it, like everything a transaction did to temporary tables.
 
-Law: the table holds exactly the rows of the subscriptions that are there.
+Law: the table holds exactly the rows of the present subscriptions.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Parameters:
     relation: Relation
     looked_up: Sequence[int]
     rows: dict[int, tuple[Any, ...]] = field(default_factory=dict)
-    """For each subscription its constants, as they are stored."""
+    """The stored constants of each subscription."""
 
     def create(self) -> None:
-        """A table of that name may be left over: a rollback takes back that it was dropped."""
+        """A table of that name may exist already: a rollback can undo its being dropped."""
         self.engine.create_temporary(self.relation)
         self.engine.indexes.ensure([(self.relation, (each,)) for each in self.looked_up])
 
@@ -46,7 +46,7 @@ class Parameters:
         self.engine.statistics.tell(self.relation, len(self.rows))
 
     def restore(self) -> None:
-        """After a rollback: let the table be what it should be."""
+        """After a rollback: make the table hold the right rows again."""
         if not self.engine.exists_temporary(self.relation):
             self.create()
         stored = {number for number, *_ in self.engine.matching(self.relation, {})}

@@ -3,14 +3,14 @@
     monitored f(A, R) ← f(A, R)
     monitored f(S, A, R) ← parameters(S, C) ∧ f(A, R) ∧ condition(A, R, C)
 
-It is a condition like that of a rule, without an action: it shares nodes, Δ-sets and choices with
-all others. But its client wants both signs, each time.
+It is a condition like that of a rule, but without an action: it shares nodes, Δ-sets and strategies
+with all others. Its client, however, always wants both signs.
 
-Views that are restricted by conditions of one shape are one condition. The constants of each
-subscription S are a row of its parameters, as the arguments of each activation are for a rule; so
-one differential finds which subscriptions a changed row concerns, however many there are.
+Views restricted by conditions of one shape share one condition. The constants of each subscription
+S are a row of its parameters, like the arguments of each activation of a rule. So one differential
+finds the subscriptions that a changed row concerns, however many there are.
 
-Law: the rows before the transaction, with what was gained and lost, are the rows after it.
+Law: the rows before the transaction, with its gains and losses, are the rows after it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from harken.values.types import INTEGER, Type
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The rows of a function, or those of them that meet a condition in SQL."""
+    """The rows of a function, or those that meet a condition in SQL."""
 
     function: str
     where: str | None = None
@@ -49,21 +49,21 @@ class Watched:
 
     @property
     def node(self) -> str:
-        """What its condition is called in the network, if it has one of its own."""
+        """The name of its condition in the network, if it does not share one."""
         return f"monitor {self}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonitoredView(WatchedView):
     label: str
-    """What is watched: where subscriptions share a condition, its shape."""
+    """The name of what is watched; if subscriptions share a condition, its shape."""
     types: tuple[Type, ...]
-    """Those of the rows that clients are told."""
+    """The types of the rows that clients receive."""
     mentions: frozenset[str] = frozenset()
     """The names that the condition mentions."""
     is_moving: bool = False
     warnings: tuple[str, ...] = ()
-    """What its clients are not told of."""
+    """The changes that its clients do not see."""
     parameters: Relation | None = None
     """The constants of each subscription, where several share the condition. The first column of
     the condition is then the number of the subscription."""
@@ -98,8 +98,8 @@ class MonitoredView(WatchedView):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A view as a subscription wants it: its condition in the network, the program that reads all
-    its rows, and the constants, which are the parameters of both."""
+    """A compiled subscription: its condition in the network, the program that reads all its rows,
+    and the constants, which are the parameters of both."""
 
     view: MonitoredView
     reading: Program
@@ -116,11 +116,12 @@ class Selection:
 
 @dataclass(slots=True)
 class Views:
-    """What is watched, compiled as the catalog is now; conditions of one shape are compiled once.
+    """The watched views, compiled with the present catalog; conditions of one shape are compiled
+    once.
 
-    A condition that has no constants or asks for the time, and one with a strategy of its own, is
-    shared only by those who say exactly the same. (Rows that depend on the time are those of the
-    last look, and who joins later has looked at another time.)
+    A condition without constants or with the time in it, or with a strategy of its own, is shared
+    only by subscriptions that say exactly the same. (Rows that depend on the time are those of the
+    last evaluation, and a subscription added later was evaluated at another time.)
     """
 
     catalog: Catalog
@@ -182,7 +183,7 @@ class Views:
 
 
 MOST_SELECTIONS = 10_000
-"""How many conditions a session keeps compiled; more than a service follows at a time."""
+"""How many compiled conditions a session caches; more than a service follows at a time."""
 
 
 def _whole_view(function: Function, catalog: Catalog) -> MonitoredView:
@@ -204,7 +205,8 @@ def _whole_view(function: Function, catalog: Catalog) -> MonitoredView:
 def _restricted_view(
     function: Function, restriction: Restriction, catalog: Catalog
 ) -> tuple[MonitoredView, Program]:
-    """The condition that all subscriptions of one shape share, and what reads the rows of one."""
+    """The condition shared by all subscriptions of one shape, and the program that reads the rows
+    of one."""
     relation, clause = _rows_of(function), restriction.clause
     label = f"{function.id} where {restriction}"
     constants = [
@@ -237,7 +239,7 @@ def _restricted_view(
 
 
 def _shared_goal(relation: Relation, name: str) -> Relation:
-    """For each subscription the rows of the view that it wants."""
+    """The rows of the view for each subscription."""
     key = None if relation.key is None else (0, *(i + 1 for i in relation.key))
     columns = (Column("subscription", INTEGER), *relation.columns)
     return Relation(
@@ -266,7 +268,7 @@ def _rows_of(function: Function) -> Relation:
     relation = function.relation
     if relation is None:
         raise TypeFault(
-            f"{function.id} is a procedure, and has no rows that could change",
+            f"{function.id} is a procedure, so it has no rows that could change",
             code="side-effect",
             hint="name the function that it changes",
         )

@@ -1,4 +1,4 @@
-"""Carrying out the action of a rule, once for each tuple of an action set."""
+"""Runs the action of a rule for each tuple of an action set."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from harken.propagation.trace import Trace
 from harken.values.rows import Row
 
 ACTION_LIMIT = 100_000
-"""The most tuples that one activation acts on: an action runs for one tuple after the other, not
-for millions that Spark found."""
+"""The most tuples that one activation acts on. An action runs for one tuple after another, and is
+not meant for millions of them from Spark."""
 
 
 class RuleRollback(TransactionUndone):
-    """A rule undid the transaction; says which one, and for which tuples."""
+    """A rule rolled the transaction back; the error names it and the tuples."""
 
     def __init__(self, rule: str, tuples: str) -> None:
         super().__init__(
@@ -37,11 +37,11 @@ class Acting:
         self._trace = trace
         self.limit = ACTION_LIMIT
         self._compiled: dict[str, tuple[Activation, int, Action]] = {}
-        """By the name of a rule its action, and the epoch of the catalog it was compiled in."""
+        """For each rule its compiled action, and the epoch of the catalog it was compiled in."""
 
     def act(self, activation: Activation, action_set: list[Row], *, later: bool = False) -> None:
-        """Run the action for each tuple. If it runs `later` than the rule was triggered, others may
-        have deleted objects since."""
+        """Run the action for each tuple. If it runs `later`, in another transaction than the rule
+        was triggered in, objects may have been deleted since."""
         rule = activation.rule.rule
         if len(action_set) > self.limit:
             raise self._too_many(rule.name, len(action_set))
@@ -73,7 +73,7 @@ class Acting:
             raise
 
     def _action(self, activation: Activation) -> Action:
-        """The compiled action, made again when the rule or the schema has changed."""
+        """The compiled action, recompiled when the rule or the schema has changed."""
         epoch = self._runtime.catalog.epoch
         known = self._compiled.get(activation.name)
         if known is not None and known[0].rule is activation.rule and known[1] == epoch:
@@ -86,16 +86,17 @@ class Acting:
         self._compiled.pop(rule, None)
 
     def _is_gone(self, row: tuple[Any, ...]) -> bool:
-        """Was an object of the tuple deleted, by the action for an earlier one perhaps?"""
+        """Whether an object of the tuple was deleted, perhaps by the action for an earlier
+        tuple."""
         objects = (value for value in row if isinstance(value, Object))
         return any(not self._runtime.objects.types_of(each.oid) for each in objects)
 
     def _too_many(self, rule: str, tuples: int) -> EvaluationError:
         return EvaluationError(
-            f"rule {rule} would act on {tuples:,} tuples, one after the other, and the limit is "
-            f"{self.limit:,}",
+            f"rule {rule} would act on {tuples:,} tuples, one after another, and the limit "
+            f"is {self.limit:,}",
             code="large-action-set",
-            hint="let it act once on the whole set: a condition without variables, such as "
-            "`when count(f()) > 0`, and an action that is one update, `for each ... where ... set "
-            "...`; or raise db.action_limit",
+            hint="make it act once on the whole set: a condition without variables, such "
+            "as `when count(f()) > 0`, and an action that is one update, `for each "
+            "... where ... set ...`; or raise db.action_limit",
         )

@@ -1,5 +1,5 @@
 """How a rule is monitored: its condition as clauses, the network below it, each partial
-differential as a clause and as SQL, the screeners, the indexes, each choice with its numbers."""
+differential as a clause and as SQL, the screeners, the indexes, each decision with its numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from harken.propagation.network import Network
 
 @dataclass(frozen=True, slots=True)
 class InfluentExplanation:
-    """What a change of one relation that the condition mentions does to it."""
+    """What a change of one influent does to the condition."""
 
     relation: str
     rows: int
@@ -39,12 +39,12 @@ class InfluentExplanation:
     gain_sql: str
     loss_sql: str
     lake: tuple[Reach, ...] = ()
-    """How the rows of relations in the lake are reached, for both."""
+    """How the rows of lake relations are reached, for both."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenerExplanation:
-    """Which changes of a stored relation leave an event, and which of those bring about a check."""
+    """Which changes of a stored relation are recorded, and which of those trigger a check."""
 
     tests: tuple[str, ...]
     sql: str
@@ -58,17 +58,17 @@ class ScreenerExplanation:
 
 @dataclass(frozen=True, slots=True)
 class DecisionExplanation:
-    """How the change of a node was found, or would be: as the chooser decided it."""
+    """How the change of a node was found, or would be: the chooser's decision."""
 
     strategy: str
     reason: str
     numbers: dict[str, float]
-    """What the decision was made by, each named with its unit."""
+    """The numbers behind the decision, each named with its unit."""
     sentence: str
     times: int = 0
-    """For how many changes in a row; 0 for a decision that was not taken."""
+    """The number of consecutive changes; 0 for a decision not taken yet."""
     seconds: float | None = None
-    """What the last of these changes took, if that was measured."""
+    """The time that the last of these changes took, if it was measured."""
 
     def __str__(self) -> str:
         numbers = ", ".join(f"{name} {value:.4g}" for name, value in self.numbers.items())
@@ -90,7 +90,7 @@ def _explained(
 
 @dataclass(frozen=True, slots=True)
 class NodeExplanation:
-    """A node of the network. Costs are in the units of the cost model: about one row looked up."""
+    """A node of the network. Costs are in the units of the cost model: about one row lookup."""
 
     id: str
     level: int
@@ -100,9 +100,9 @@ class NodeExplanation:
     rows: int | None = None
     indexes: tuple[str, ...] = ()
     events: ScreenerExplanation | None = None
-    """The test that a row must pass to leave an event; None if every row does."""
+    """The test that decides whether a change is recorded; None if every change is."""
     checks: ScreenerExplanation | None = None
-    """The test that a change must pass to bring about a check; None if every change does."""
+    """The test that decides whether a recorded change triggers a check; None if every one does."""
     updates: str = ""
     whole: float | None = None
     """The cost of naive evaluation."""
@@ -110,12 +110,12 @@ class NodeExplanation:
     """The cost of the differentials for one changed row of each influent."""
     kept: str = ""
     measured: tuple[str, ...] = ()
-    """What computing its change has taken: where there is this, the estimates do not count."""
+    """Measured times of computing its change; where there are any, the estimates are not used."""
 
     decisions: tuple[DecisionExplanation, ...] = ()
-    """The last ones about it, the newest last."""
+    """The last decisions about it, oldest first."""
     next: DecisionExplanation | None = None
-    """What would be decided for one changed row of each relation below; None if nobody watches."""
+    """The decision for one changed row of each relation below; None if nobody watches."""
 
     def lines(self) -> list[str]:
         found = [f"level {self.level}: {self.id}, {self.kind}"]
@@ -133,7 +133,7 @@ class NodeExplanation:
         return found
 
     def choice(self) -> list[str]:
-        """What the chooser compares: nothing for a node that has one way only."""
+        """The estimates that the chooser compares; empty for a node with one strategy only."""
         if self.whole is None:
             return []
         rows = ", ".join(f"{cost:.1f} for {name}" for name, cost in self.each_row)
@@ -154,7 +154,7 @@ class RuleExplanation:
     influents: tuple[InfluentExplanation, ...]
     network: tuple[NodeExplanation, ...]
     warnings: tuple[str, ...] = ()
-    """What the rule is not told of."""
+    """Changes that the rule does not see."""
 
     def __str__(self) -> str:
         state = "active" if self.active else "not active"
@@ -310,19 +310,19 @@ class _Nodes:
             if isinstance(node.totals, FirstRows):
                 return f"first rows {verb}{rows}, in their order"
             return (
-                f"totals {verb}{rows}: a group has {members:.0f} members, about, and the limit "
-                f"is {tuning.LEAST_GROUP_MEMBERS:.0f}"
+                f"totals {verb}{rows}: a group has about {members:.0f} members, and the "
+                f"limit is {tuning.LEAST_GROUP_MEMBERS:.0f}"
             )
         if isinstance(node, RecursiveNode) and node.refused is None:
             if not node.kept_rows.holds():
-                return "nothing of it is stored: what a change needs is rederived on demand"
-            return f"{node.kept_rows.size()} rows are stored of it and what it depends on"
+                return "nothing is stored for it: what a change needs is rederived on demand"
+            return f"{node.kept_rows.size()} rows are stored of it and of what it depends on"
         if isinstance(node, RoundsNode) and node.refused is None:
             if not node.table.holds():
-                return "its rounds are to be stored: they are when a change has been followed"
+                return "its rounds will be stored after the next change"
             return f"its rounds are stored: {node.table.size()} rows"
         if isinstance(node, RecursiveNode | RoundsNode):
-            return f"evaluated from scratch at each change: {node.refused}"
+            return f"recomputed at each change: {node.refused}"
         return ""
 
     def _table(self, relation: Relation, above: list[Node]) -> NodeExplanation:
@@ -340,8 +340,8 @@ class _Nodes:
             checks=_screener(self.runtime.engine, screener.moment_tests),
             updates="not yet updated in this session"
             if updates is None
-            else f"{updates.transactions} transactions have changed {updates.rows} rows, "
-            f"lately {updates.lately:.1f} each; the screener is for {screener.changes:.1f}",
+            else f"{updates.transactions} transactions have changed {updates.rows} rows, lately "
+            f"{updates.lately:.1f} each; the screener is for {screener.changes:.1f}",
         )
 
 
@@ -354,13 +354,12 @@ def _node_label(node: Node) -> str:
 def counted(node: TotalsNode) -> str:
     table = cast(KeptCounts, node.table)
     if not table.holds():
-        return "derivations are to be counted: they are when a change has been followed"
+        return "derivations will be counted after the next change"
     return f"derivations are counted: {table.size()} rows have {table.total()} of them"
 
 
 def followed(network: Network, function: str) -> tuple[str, ...]:
-    """How the changes of a function that is materialized or monitored are found, and what that
-    has taken."""
+    """How the changes of a materialized or monitored function are found, and how long that took."""
     lines: list[str] = []
     for name in (f"materialized {function}", f"monitor {function}"):
         node = network.graph.node(name)
@@ -371,8 +370,8 @@ def followed(network: Network, function: str) -> tuple[str, ...]:
         lines += [counted(each) for each in kept if isinstance(each.totals, Derivations)]
         if node.tally is not None and node.counted is None:
             lines.append(
-                "derivations are not counted: differentials look for another one of each row that "
-                "may have come or gone"
+                "derivations are not counted: differentials look for another derivation "
+                "of each row that may have come or gone"
             )
         lines += node.experience.lines() if node.experience is not None else ()
     return tuple(lines)

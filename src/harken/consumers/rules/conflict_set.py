@@ -1,11 +1,11 @@
-"""The conflict set: which activations of rules are triggered, each with its action set.
+"""The conflict set: the triggered activations of rules, each with its action set.
 
-An action set is the tuples that the condition of an activation has gained and not lost again. The
+An action set has the tuples that the condition of an activation has gained and not lost again. The
 most urgent activation acts first: priority 5 before 0, then the order of activation (thesis,
 section 8.5).
 
-Law: a tuple waits exactly if its net change is a gain, since the transaction began or since the
-activation last acted.
+Law: a tuple is in an action set exactly if its net change is a gain, since the transaction began or
+since the activation last acted.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from harken.propagation.wave import ViewChange
 from harken.values.rows import Row
 
 Key: TypeAlias = tuple[str, Row]
-"""An activation: the name of the rule, and the arguments that it is activated for."""
+"""An activation: the name of the rule, and the arguments it is activated for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """A rule with the arguments it is activated for, as stored values."""
+    """A rule with the stored arguments it is activated for."""
 
     rule: CompiledRule
     arguments: Row
@@ -54,23 +54,24 @@ class ConflictSet:
         self._action_sets: dict[Key, dict[Row, int]] = {}
         """For each activation its tuples, with their net change."""
         self._waiting: Counter[str] = Counter()
-        """How many activations of each rule there are in it."""
+        """The number of triggered activations of each rule."""
         self.events: dict[str, Summed] = {}
-        """By the name of a rule the events of the transaction so far, where they are summed up."""
+        """For each rule, the summed events of the transaction so far."""
 
     def waiting(self) -> list[Key]:
-        """The activations that are triggered."""
+        """The triggered activations."""
         return list(self._action_sets)
 
     def waits(self, rule: str) -> bool:
-        """Is any activation of a rule in the conflict set?"""
+        """Whether any activation of a rule is in the conflict set."""
         return self._waiting[rule] > 0
 
     def add(self, change: ViewChange, inputs: int, keep_losses: bool) -> None:
-        """What the condition of a rule gained and lost; the first columns are its arguments.
+        """Add the gains and losses of a rule's condition; the first columns are the rule's
+        arguments.
 
-        For an immediate rule each statement is a check of its own. For the others the transaction
-        is, and `keep_losses` says that what they lost may come back before it ends.
+        For an immediate rule each statement is a check of its own. For other rules the whole
+        transaction is, and `keep_losses` says that a lost tuple may come back before it ends.
         """
         name = change.view.name
         if change.summed is not None:
@@ -99,14 +100,14 @@ class ConflictSet:
             self._action_sets[key] = rows
 
     def settle_losses(self) -> None:
-        """From here on each wave is a check of its own: what was only lost is settled."""
+        """From here on each wave is a check of its own: tuples that were only lost are final."""
         for key in self.waiting():
             gained = {row: weight for row, weight in self._action_sets[key].items() if weight > 0}
             self._put(key, gained)
 
     def settle_events(self, rule: CompiledRule, summed: Summed, holds_now: list[Row]) -> None:
-        """Of what waits for a rule with events, keep what its events are about. `holds_now` is all
-        that its condition holds for, if it acts on that and not on what it gained."""
+        """Keep only the tuples of a rule's action sets that its events concern. `holds_now` has all
+        tuples of the condition, if the rule acts on those rather than on gains."""
         name = rule.name
         about = summed.occurrence(rule)
         for key in [key for key in self._action_sets if key[0] == name]:
@@ -124,7 +125,7 @@ class ConflictSet:
             self._waiting[key[0]] -= 1
 
     def take(self, key: Key) -> list[Row]:
-        """The action set of an activation, which is then empty."""
+        """Remove and return the action set of an activation."""
         rows = self.gained(key)
         self.drop(key)
         return rows

@@ -1,4 +1,4 @@
-"""What a rule is: a condition, which is a view to watch, and an action.
+"""The definition of a rule: a condition, which is a view to watch, and an action.
 
     create rule r(P) as when for each V where condition do action
 
@@ -8,7 +8,7 @@ becomes the relation of the tuples for which the rule is activated and its condi
 
 and an action that runs once for each tuple that the relation gains (thesis, sections 4.1 and 4.3).
 The activations are a stored relation like any other: activating a rule is a change that the
-calculus propagates, so a rule that is activated late catches up by itself.
+calculus propagates, so a rule activated late catches up by itself.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Rule:
 class CompiledRule(WatchedView):
     rule: Rule
     build_action: Callable[[], Action]
-    """The action, compiled when it first runs: what only a session knows may be in it."""
+    """Builds the action, when it first runs: it may use things that only the session knows."""
     dependencies: Dependencies
 
     @property
@@ -83,6 +83,6 @@ class RuleCompiler(Protocol):
     """The front end that rules are written in."""
 
     def read(self, text: str, oid: int) -> Rule:
-        """A rule by the text that the catalog keeps."""
+        """A rule from the text that the catalog keeps."""
 
     def compile(self, rule: Rule) -> CompiledRule: ...

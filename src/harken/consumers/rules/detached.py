@@ -1,14 +1,14 @@
-"""Detached actions: what detached rules still have to do, kept in the file until it is done.
+"""Detached actions: the pending actions of detached rules, kept in the file until they are done.
 
-An action is written down in the transaction that triggers it, and crossed out in the transaction
-that carries it out. So it is done once or it is still there: after a failure with the error, and
-after a process that died in between without one. It can be tried again, or discarded.
+An action is recorded in the transaction that triggers it, and deleted in the transaction that
+carries it out. So it is done once, or it is still recorded: with the error after a failure, without
+one if the process died. It can be retried or discarded.
 
-The record is a stored function like any other, `detached_actions`: a table of SQL, something to
-query, to monitor, or to write rules about.
+The record is a stored function like any other, `detached_actions`: a table of SQL that can be
+queried, monitored, or used in rules.
 
-Law: an action is recorded exactly if the transaction that triggered it was committed and neither
-its own transaction was, nor was it discarded.
+Law: an action is recorded exactly if the transaction that triggered it was committed, its own
+transaction was not, and it was not discarded.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class DetachedAction:
-    """An action that a detached rule has not carried out.
+    """An action of a detached rule that has not been carried out.
 
-    `error` is why the last attempt failed: its code and message. Without an attempt the process
-    died before there was one, or it is about to make it.
+    `error` has the code and message of the last failed attempt. If there was none, the process died
+    before the first attempt, or is about to make it.
     """
 
     number: int
@@ -68,7 +68,7 @@ class DetachedAction:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An action as it is stored: the arguments of the activation and the tuples to act on."""
+    """A stored action: the arguments of the activation and the tuples to act on."""
 
     number: int
     rule: str
@@ -85,13 +85,13 @@ class DetachedActions:
         return self._runtime.catalog.has_function(f"{NAME}(integer)")
 
     def declare(self) -> None:
-        """Make the stored function, in a transaction, if it is not there."""
+        """Create the stored function, in a transaction, if it does not exist."""
         catalog = self._runtime.catalog
         if self.is_declared:
             return
         if catalog.named(NAME):
             raise NameFault(
-                f"detached rules keep what they still have to do in {NAME}, and there is another "
+                f"detached rules keep pending actions in {NAME}, and there is another "
                 "function of that name",
                 code="exists",
                 hint=f"delete the function {NAME}, or give it another name",
@@ -101,7 +101,7 @@ class DetachedActions:
         store(self._runtime, function, resident=True)
 
     def record(self, activation: Activation, rows: list[Row]) -> int:
-        """Write an action down, in the transaction that triggers it; its number."""
+        """Record an action in the transaction that triggers it; returns its number."""
         number = self._runtime.catalog.allocate(1)
         rule = activation.rule.rule
         types = tuple(column.type for column in (*rule.parameters, *rule.variables))
@@ -114,8 +114,8 @@ class DetachedActions:
         return number
 
     def cross_out(self, number: int) -> Recorded | None:
-        """Take an action off the record, in the transaction that carries it out; None if another
-        session has done that."""
+        """Delete a recorded action in the transaction that carries it out; None if another session
+        has done that."""
         found = self._find(number)
         if found is None:
             return None
@@ -123,7 +123,7 @@ class DetachedActions:
         return _read(number, found)
 
     def note_failure(self, number: int, error: HarkenError) -> None:
-        """Note an attempt that failed, when its transaction has been undone."""
+        """Note a failed attempt, after its transaction was rolled back."""
         found = self._find(number)
         if found is None:
             return
@@ -139,7 +139,8 @@ class DetachedActions:
             self._runtime.engine.clear(self._relation(), (number,))
 
     def numbers(self, wanted: Iterable[int] | None = None) -> list[int]:
-        """Those on record, oldest first; or those that are wanted, which must be."""
+        """The numbers of all recorded actions, oldest first; or the given ones, which must
+        exist."""
         if wanted is None:
             return sorted(row[0] for row in self._rows())
         found = list(dict.fromkeys(wanted))
@@ -176,7 +177,7 @@ class DetachedActions:
             raise IntegrityError(
                 f"there is no detached action {number}",
                 code="no-such-row",
-                hint=f"db.{NAME}() lists them; perhaps it has been carried out meanwhile",
+                hint=f"db.{NAME}() lists them; it may have been carried out meanwhile",
             )
 
     def _relation(self) -> Relation:
@@ -197,5 +198,5 @@ def _read(number: int, found: Row) -> Recorded:
         raise ValueFault(
             f"the tuples of the detached action {number} cannot be read",
             code="bad-value",
-            hint=f"the column tuples of {NAME} is not to be changed; discard the action",
+            hint=f"the column tuples of {NAME} must not be changed; discard the action",
         ) from error

@@ -1,5 +1,5 @@
-"""The network of a view or rule as a picture: stored relations below, what is derived from them
-above, the condition at the top, and on each line the number of differentials that carry a change
+"""The network of a view or rule as a picture: stored relations at the bottom, derived ones above,
+the condition at the top, and on each line the number of differentials that carry a change
 upwards."""
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _STYLE = (
 
 
 def draw(network: Sequence[NodeExplanation], carried: Mapping[str, int]) -> str:
-    """An SVG document. `carried` is, for each influent, how many differentials read its change."""
+    """An SVG document. `carried` is the number of differentials that read the change of each
+    influent."""
     levels: dict[int, list[NodeExplanation]] = {}
     for node in network:
         levels.setdefault(node.level, []).append(node)

@@ -1,8 +1,8 @@
-"""The rules of a database: activating them, checking them, and letting them act.
+"""The rules of a database: activating, checking and running them.
 
 A rule is an object with a name and a text; its activations are rows of a stored relation. The
-network in memory is only a reading of both: whatever undoes a transaction, or changes the schema
-under it, makes it be read again.
+network in memory is derived from both: after a rollback or a change of the schema they are read
+again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from harken.propagation.network import Network
 from harken.propagation.wave import ViewChange
 
 AFTER_COMMIT = "the transaction is committed, but "
-"""How the failure of a detached action begins where the commit that triggered it reports it."""
+"""How the error of a detached action starts when the commit that triggered it reports it."""
 
 
 class Rules(Consumer):
@@ -47,17 +47,18 @@ class Rules(Consumer):
         self._broken: dict[str, HarkenError] = {}
         self._epoch = -1
         self._is_checking = False
-        """Has the check of the transaction begun? Then each wave is a check of its own."""
+        """Whether the check of the transaction has begun; then each wave is a check of its own."""
         self._recorded: list[tuple[int, str]] = []
-        """The detached actions that the open transaction has recorded: number, and rule."""
+        """The detached actions recorded by the open transaction: number and rule."""
         self._due: list[int] = []
-        """The detached actions that are to be carried out next, by their numbers."""
+        """The numbers of the detached actions to carry out next."""
         self._prefix = AFTER_COMMIT
 
     # --- activations ---------------------------------------------------------------------------
 
     def activate(self, name: str, arguments: tuple[Any, ...], priority: int) -> None:
-        """Activate for these arguments (stored values); again changes only the priority."""
+        """Activate for these stored arguments; if it is active already, only the priority
+        changes."""
         rule = self.find(name, None)
         if rule.name not in self._network.graph:
             self._insert(self._compiler.compile(rule))
@@ -91,21 +92,21 @@ class Rules(Consumer):
         self.follow(catalog.epoch)
 
     def follow(self, epoch: int) -> None:
-        """A rule more or less changes no view, unless one is about rules themselves."""
+        """Adding or removing a rule changes no view, except views about rules."""
         if self._network.graph.noticed:
             self._runtime.reactions.synchronise()
         else:
             self._epoch = epoch
 
     def firings(self) -> dict[str, int]:
-        """For how many tuples each rule has acted so far."""
+        """The number of tuples each rule has acted on so far."""
         times: dict[int, int] = dict(self._runtime.engine.matching(FIRED, {}))
         rules = self._runtime.catalog.rules
         return {name: times[oid] for name, (oid, _) in rules.items() if oid in times}
 
     def before_remaking(self, function: Function) -> None:
-        """A table is about to be made again with other columns, which is no event to rules. Refuse
-        it if the open transaction has changed rows that rules above it have not been told of."""
+        """A table is about to be rebuilt with other columns, which is no event for rules. Refuse if
+        the open transaction changed rows that rules have not seen yet."""
         catalog, relation = self._runtime.catalog, function.relation
         node = self._network.graph.node(f"materialized {function.id}")
         below = set(node.part.stored) if node is not None else set()
@@ -116,8 +117,8 @@ class Rules(Consumer):
         watching = sorted(rule for rule in rules if rule in self._network.graph)
         if watching:
             raise IntegrityError(
-                f"{function.name} gets other columns, and this transaction has changed rows that "
-                f"the rule {watching[0]} is still to be told of",
+                f"{function.name} gets other columns, but this transaction changed rows "
+                f"that the rule {watching[0]} has not seen yet",
                 code="transaction",
                 hint="commit the changes first",
             )
@@ -148,7 +149,7 @@ class Rules(Consumer):
         self._runtime.immediate_rules |= compiled.rule.coupling == "immediate"
 
     def watched(self) -> list[CompiledRule]:
-        """The rules that are active."""
+        """The active rules."""
         views = self._network.graph.views_of(self)
         return [view for view in views if isinstance(view, CompiledRule)]
 
@@ -173,8 +174,8 @@ class Rules(Consumer):
         self._runtime.immediate_rules = "immediate" in couplings
 
     def _refresh(self, name: str) -> None:
-        """Bring the node of an active rule up to date. A rule that cannot be compiled here, for
-        want of a Python function perhaps, must not keep the database from being opened."""
+        """Bring the node of an active rule up to date. A rule that cannot be compiled here, perhaps
+        because a Python function is missing, must not prevent the database from being opened."""
         try:
             compiled = self.compiled(name)
         except HarkenError as error:
@@ -197,7 +198,7 @@ class Rules(Consumer):
         return known == set(self._active())
 
     def before_check(self) -> None:
-        """Every active rule must be there; say which one is not, and why."""
+        """Every active rule must be in the network; if not, raise an error that says why."""
         for name in list(self._broken):
             del self._broken[name]
             self._refresh(name)
@@ -217,7 +218,8 @@ class Rules(Consumer):
         self._conflicts.add(change, len(rule.parameters), keep_losses)
 
     def wants_minus(self, view: str) -> bool:
-        """What a condition lost matters if it waits, and if it may gain it back before commit."""
+        """Losses of a condition matter if tuples of it wait, or if it may gain them back before the
+        commit."""
         return self._runtime.immediate_rules or self._conflicts.waits(view)
 
     def sums_events(self, view: WatchedView) -> bool:
@@ -248,7 +250,7 @@ class Rules(Consumer):
         self.acting.act(activation, self._conflicts.take(activation.key))
 
     def _choose(self, coupling: str) -> Activation | None:
-        """The most urgent activation in the conflict set; one that was deactivated drops out."""
+        """The most urgent activation in the conflict set; deactivated ones are removed."""
         triggered = []
         for key in self._conflicts.waiting():
             activation = self._activation(key)
@@ -282,8 +284,8 @@ class Rules(Consumer):
     # --- detached rules ------------------------------------------------------------------------
 
     def record(self) -> bool:
-        """Detached rules act after the commit that triggers them. What they are to do is recorded
-        in the transaction."""
+        """Detached rules act after the commit that triggers them. Their actions are recorded in the
+        transaction."""
         found = False
         while (chosen := self._choose("detached")) is not None:
             if len(self._recorded) >= self._check_phase.limit:
@@ -301,14 +303,13 @@ class Rules(Consumer):
         self._recorded.clear()
 
     def queue(self, numbers: Iterable[int] | None) -> int:
-        """Have recorded actions carried out again, all of them unless told which; how many."""
+        """Schedule recorded actions again, all by default; returns how many."""
         self._due = self.detached.numbers(numbers)
         self._prefix = ""
         return len(self._due)
 
     def act_later(self, run: InOwnTransaction) -> Iterator[HarkenError]:
-        """Each activation acts in a transaction of its own; one that fails does not keep the
-        others from acting."""
+        """Each activation acts in a transaction of its own; if one fails, the others still act."""
         first = len(self._due)
         acted: list[str] = []
         try:
@@ -348,7 +349,7 @@ class Rules(Consumer):
         columns = (*rule.rule.parameters, *rule.rule.variables)
         if tuple(column.type for column in columns) != recorded.rows.types:
             raise ValueFault(
-                f"the rule {recorded.rule} has other variables now than when it was triggered",
+                (f"the variables of rule {recorded.rule} have changed since it was triggered"),
                 code="bad-value",
                 hint="define it as it was, or discard the action",
             )
@@ -357,11 +358,11 @@ class Rules(Consumer):
 
 
 def _not_done(number: int, error: HarkenError, prefix: str) -> HarkenError:
-    """The failure of a detached action, as whoever had it carried out is told."""
+    """The error of a detached action, as reported to whoever ran it."""
     error.message = f"{prefix}detached action {number} failed: {error.message}"
     error.hint = (
-        f"it is on record in detached_actions: mend what failed, then try it again with "
-        f"db.retry_actions([{number}]) or `harken actions retry {number}`, or give it up with "
-        f"db.discard_actions([{number}])"
+        "it is recorded in detached_actions: fix the cause and retry it with "
+        f"db.retry_actions([{number}]) or `harken actions retry {number}`, or discard it "
+        f"with db.discard_actions([{number}])"
     )
     return error

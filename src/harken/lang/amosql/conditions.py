@@ -93,7 +93,7 @@ def _boolean(translator: Translator, node: syntax.Expression, scope: Scope) -> l
     literals, term = translator.single(node, scope)
     if term.type != BOOLEAN:
         raise TypeFault(
-            f"a condition is true or false, and this is {term.type}",
+            f"a condition is true or false, but this is {term.type}",
             code="type-mismatch",
             span=node.span,
             hint="compare it with something, or ask `some(...)` whether it has a value",

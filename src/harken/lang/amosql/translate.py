@@ -119,7 +119,7 @@ class Translator:
         literals, terms = self.value(node, scope)
         if len(terms) != 1:
             raise TypeFault(
-                f"one value is needed here, and this gives {len(terms)}",
+                f"one value is needed here, but this gives {len(terms)}",
                 code="arity",
                 span=node.span,
                 hint="take the columns apart: `where f(x) = <a, b>`",
@@ -277,7 +277,7 @@ class Translator:
         width = len(branches[0].items)
         if width != 1 and aggregate.accepts is not None:
             raise TypeFault(
-                f"{node.function} takes one value, and this gives {width}",
+                f"{node.function} takes one value, but this gives {width}",
                 code="arity",
                 span=node.span,
                 hint="select one column",

@@ -87,5 +87,5 @@ class Reader:
     def unexpected(self, wanted: str, hint: str | None = None) -> SyntaxFault:
         found = "the end of the text" if self.next.kind == "end" else f"`{self.next.text}`"
         return SyntaxFault(
-            f"{wanted} is expected here, and this is {found}", span=self.next.span, hint=hint
+            f"{wanted} is expected here, but this is {found}", span=self.next.span, hint=hint
         )

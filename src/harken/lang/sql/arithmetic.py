@@ -142,7 +142,7 @@ def _add_interval(
         given = Constant(None, TIMESTAMP.or_null())
     if given.type not in (DATE, TIMESTAMP):
         raise translation.draft.unsupported(
-            node, f"an interval moves a DATE or a TIMESTAMP, and this is {type_name(given.type)}"
+            node, f"an interval moves a DATE or a TIMESTAMP, but this is {type_name(given.type)}"
         )
     if interval.months:
         given = _months_later(translation, given, total(interval.months), scope, body, node)

@@ -144,7 +144,7 @@ def _qualified(translation: Translation, node: exp.Select, outer: Scope | None) 
     last = terms[-1]
     if last.type != BOOLEAN:
         raise TypeFault(
-            f"QUALIFY is a condition, and this is {type_name(last.type)}",
+            f"QUALIFY is a condition, but this is {type_name(last.type)}",
             code="type-mismatch",
             span=translation.draft.place(condition),
         )

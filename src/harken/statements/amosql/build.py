@@ -1,7 +1,7 @@
-"""From the syntax of a statement to a step that can run, through the one translation.
+"""Compiles the syntax of a statement into a step.
 
-Every expression becomes an ObjectLog query (or, where it is only values, none at all); the
-procedural statements around them become steps. Nothing here evaluates.
+Every expression becomes an ObjectLog query (or none, if it consists of values only); the procedural
+statements around the expressions become steps. Nothing here evaluates.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from harken.values.types import Type
 
 
 class Builder:
-    """Builds the steps of one statement or procedure; collects what its text depends on."""
+    """Builds the steps of one statement or procedure, and collects what its text depends on."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Builder:
         function: Function | None = None,
         rule: bool = False,
     ) -> None:
-        """Of the action of a `rule`, the function is the procedure that it is run as."""
+        """For the action of a `rule`, the function is the procedure that runs it."""
         self._engine = engine
         self._catalog = catalog
         self._interface = interface
@@ -179,8 +179,8 @@ class Builder:
         for instance in node.instances:
             if len(instance.values) != len(targets):
                 raise TypeFault(
-                    f"{counted(len(targets), 'property', 'properties')} named, and this gives "
-                    f"{len(instance.values)}",
+                    f"{counted(len(targets), 'property', 'properties')} named, but this "
+                    f"gives {len(instance.values)}",
                     code="arity",
                     span=instance.span,
                     hint="give one value for each property, in the same order",
@@ -194,7 +194,7 @@ class Builder:
         return steps.CreateObjects(type_, tuple(instances))
 
     def _refuse_twice(self, node: syntax.CreateInstances) -> None:
-        """What would be overwritten in the same statement cannot have been meant."""
+        """A value that the same statement would overwrite is a mistake."""
         for position, name in enumerate(node.properties):
             if name in node.properties[:position]:
                 raise named_twice(name, node.span, "name each property once")
@@ -207,7 +207,7 @@ class Builder:
                 held.add((each.variable, each.local))
 
     def _check_holder(self, instance: syntax.Instance, type_: Type, scope: Scope) -> None:
-        """The variable that is to hold a new object must be able to."""
+        """Check the type of the variable that will hold a new object."""
         if instance.variable is None:
             return
         if not instance.local:
@@ -221,7 +221,7 @@ class Builder:
             raise no_local(instance.variable, instance.span)
         if not self._catalog.hierarchy.is_subtype(type_, found.type):
             raise TypeFault(
-                f"{instance.variable} holds {found.type}, and this is {type_}",
+                f"{instance.variable} holds {found.type}, but this is {type_}",
                 code="type-mismatch",
                 span=instance.span,
                 hint=f"declare it as {type_}",
@@ -237,7 +237,7 @@ class Builder:
         for type_, node in zip(evaluation.types, nodes, strict=False):
             if not type_.surrogate:
                 raise TypeFault(
-                    f"an object is needed here, and this is {type_}",
+                    f"an object is needed here, but this is {type_}",
                     code="type-mismatch",
                     span=node.span,
                     hint="name it by its interface variable, `:x`",
@@ -314,7 +314,8 @@ class Builder:
     # --- procedures ------------------------------------------------------------------------
 
     def _procedure_call(self, node: syntax.Expression, scope: Scope) -> steps.CallProcedure | None:
-        """A call, as a statement, of something that has effects; None for any other expression."""
+        """The step for a call, used as a statement, of something with effects; None for any other
+        expression."""
         if not isinstance(node, syntax.Call):
             return None
         overloads = self._catalog.overloads(node.function)
@@ -407,10 +408,10 @@ class Builder:
         body: list[Literal],
         span: Span | None,
     ) -> tuple[Term, ...]:
-        """The terms as values of the wanted types; TypeFault if they are not."""
+        """The terms as values of the wanted types; raises TypeFault if they are not."""
         if len(terms) != len(types):
             raise TypeFault(
-                f"{counted(len(types), 'value')} needed here, and this gives {len(terms)}",
+                f"{counted(len(types), 'value')} needed here, but this gives {len(terms)}",
                 code="arity",
                 span=span,
                 hint="several columns are written as a tuple: <a, b>",
@@ -418,7 +419,7 @@ class Builder:
         for term, wanted in zip(terms, types, strict=True):
             if not translator.draft.argument(term).may_fit(wanted, self._catalog.hierarchy):
                 raise TypeFault(
-                    f"{wanted} is needed here, and this is {translator.draft.argument(term)}",
+                    (f"{wanted} is needed here, but this is {translator.draft.argument(term)}"),
                     code="type-mismatch",
                     span=span,
                     hint=how_to_convert(wanted),
@@ -438,7 +439,7 @@ class Builder:
         sources = tuple(translator.draft.parameters.sources)
         return Evaluation(types, sources, None, query, self._catalog.home)
 
-    # --- small things ----------------------------------------------------------------------
+    # --- auxiliaries -----------------------------------------------------------------------
 
     def _translator(self) -> Translator:
         return Translator.for_schema(self._catalog, interface=self._interface)

@@ -1,7 +1,7 @@
-"""Function definitions: from the text kept in the catalog to clauses or to a procedure's steps.
+"""Function definitions: from the text in the catalog to clauses, or to the steps of a procedure.
 
-A definition always means what its text means in the present schema: a new overload can turn an
-early binding into a late one, so what was compiled is forgotten when the schema changes.
+A definition always means what its text means in the present schema. A new overload can turn an
+early binding into a late one, so compiled definitions are dropped when the schema changes.
 """
 
 from __future__ import annotations
@@ -83,9 +83,8 @@ def _check_results(
 ) -> None:
     if len(items) != len(function.results):
         raise TypeFault(
-            f"{function.name} has {counted(len(function.results), 'result column')}, and its query "
-            f"selects "
-            f"{len(items)}",
+            f"{function.name} has {counted(len(function.results), 'result column')}, but "
+            f"its query selects {len(items)}",
             code="arity",
             span=query.span,
             hint="select one value for each result column",
@@ -93,7 +92,7 @@ def _check_results(
     for term, column in zip(items, function.results, strict=True):
         if not translator.draft.argument(term).fits(column.type, translator.draft.schema.hierarchy):
             raise TypeFault(
-                f"{function.name} gives {column.type}, and its query selects {term.type}",
+                f"{function.name} gives {column.type}, but its query selects {term.type}",
                 code="type-mismatch",
                 span=query.span,
                 hint="change the declared result, or select a value of that type",
@@ -103,8 +102,8 @@ def _check_results(
 def check_function(
     function: Function, schema: Schema, node: syntax.CreateFunction | None = None
 ) -> tuple[Dependencies, bool]:
-    """Raise what is wrong with a definition; else what it depends on, and whether its arguments
-    determine its results."""
+    """Check a definition; returns what it depends on, and whether its arguments determine its
+    results."""
     definitions, translator = translate_function(function, schema, node)
     main = definitions[0]
     program = assemble(main.relation, definitions, schema)
@@ -125,7 +124,7 @@ def check_function(
 
 
 def columns(declarations: tuple[syntax.Declaration, ...], draft: Draft) -> tuple[Column, ...]:
-    """Typed columns; one without a name takes that of its type, numbered if it is taken."""
+    """Typed columns; an unnamed one gets the name of its type, with a number if that is taken."""
     made: list[Column] = []
     for declaration in declarations:
         type_ = draft.type(declaration.type, declaration.span)

@@ -1,8 +1,9 @@
-"""Foreign functions and procedures: Python behind an AMOSQL name.
+"""Foreign functions and procedures: Python implementations of AMOSQL functions.
 
-A function declared `as foreign "module:function"` is found again whenever the database is opened;
-one registered with `db.foreign` belongs to the session. Its signature comes from AMOSQL if it was
-declared there, else from Python annotations; without either it is a procedure of any arguments.
+A function declared `as foreign "module:function"` is imported again whenever the database is
+opened; one registered with `db.foreign` belongs to the session. Its signature is the one declared
+in AMOSQL, otherwise that of its Python annotations; without either it is a procedure with any
+arguments.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ PYTHON_TYPES: dict[object, Type] = {
 }
 
 SESSION = "db.foreign"
-"""Stands in the place of a definition for what a session registered."""
+"""Stored instead of a definition for functions registered by the session."""
 
 BAGS = (list, collections.abc.Iterator, collections.abc.Iterable, collections.abc.Generator)
 
@@ -66,21 +67,23 @@ def load_target(directories: Sequence[str], target: str, span: Span | None) -> C
             f'"{target}" cannot be loaded: {type(error).__name__}: {error}',
             code="foreign",
             span=span,
-            hint="a module is imported from beside the script, or from where Python looks",
+            hint=(
+                "modules are imported from the directory of the script, or from Python's own path"
+            ),
         ) from error
     if not callable(found):
         raise ForeignFault(
             f'"{target}" is not a function',
             code="foreign",
             span=span,
-            hint="name something that can be called",
+            hint="name a callable",
         )
     return found  # type: ignore[no-any-return]
 
 
 def deferred(runtime: Runtime, function: Function, target: str | None) -> Callable[..., Any]:
-    """The Python function of a reopened database, looked for when it is first called: beside the
-    script that declared it, or else beside the one that runs."""
+    """The Python function of a reopened database, imported at its first call: from the directory of
+    the script that declared it, or else of the script that runs."""
     declared_in = runtime.module_directories
 
     def call(*arguments: Any) -> Any:
@@ -96,15 +99,15 @@ def deferred(runtime: Runtime, function: Function, target: str | None) -> Callab
 
 
 def register_declared(runtime: Runtime, function: Function, node: syntax.CreateFunction) -> None:
-    """Put Python behind a function declared `as foreign`, if possible where it is called."""
+    """Implement a function declared `as foreign`, if its module can be imported here."""
     assert isinstance(node.body, syntax.ForeignBody)
     python = runtime.replaced.get(function.id) or deferred(runtime, function, node.body.target)
     register(runtime, function, python)
 
 
 def register_in_session(runtime: Runtime, name: str, python: Callable[..., Any]) -> None:
-    """Put a Python function behind all that AMOSQL declares foreign under a name; if it declares
-    nothing, the function belongs to the session."""
+    """Implement everything that AMOSQL declares foreign under a name; if nothing is declared, the
+    function belongs to the session."""
     _check_registration(name, python)
     declared = [f for f in runtime.catalog.overloads(name) if f.language != PYTHON and not f.system]
     foreign_ones = [f for f in declared if f.kind is FunctionKind.FOREIGN]
@@ -121,7 +124,7 @@ def register_in_session(runtime: Runtime, name: str, python: Callable[..., Any])
 
 
 def replaced_by(runtime: Runtime, name: str, python: object) -> list[Function]:
-    """The functions that `db.foreign(name, python)` would put other Python behind."""
+    """The functions whose implementation `db.foreign(name, python)` would replace."""
     found = []
     for each in runtime.catalog.overloads(name):
         if each.kind is not FunctionKind.FOREIGN or each.system:
@@ -134,7 +137,7 @@ def replaced_by(runtime: Runtime, name: str, python: object) -> list[Function]:
 
 @contextmanager
 def put_back(runtime: Runtime, functions: list[Function]) -> Iterator[None]:
-    """If the block fails, the Python functions that were behind these are behind them again."""
+    """If the block fails, restore the previous implementations of these functions."""
     python = {each.id: runtime.python[each.id] for each in functions}
     replaced = dict(runtime.replaced)
     try:
@@ -148,7 +151,7 @@ def put_back(runtime: Runtime, functions: list[Function]) -> Iterator[None]:
 
 
 def _target(function: Function) -> str | None:
-    """The `module:function` that a foreign function is declared with."""
+    """The `module:function` of a foreign function's declaration."""
     node = parse_statement(function.text)
     assert isinstance(node, syntax.CreateFunction)
     assert isinstance(node.body, syntax.ForeignBody)
@@ -156,11 +159,9 @@ def _target(function: Function) -> str | None:
 
 
 def _check_registration(name: str, python: object) -> None:
-    """Refuse what could never be called."""
+    """Reject what could never be called."""
     if not callable(python):
-        raise ForeignFault(
-            f"{python!r} is not a function", code="foreign", hint="give something callable"
-        )
+        raise ForeignFault(f"{python!r} is not a function", code="foreign", hint="pass a callable")
     if name in NAMED_AGGREGATES or name in OPERATIONS or name in ("tclose", "print"):
         raise TypeFault(
             f"{name} is built into the language", code="exists", hint="choose another name"
@@ -168,7 +169,7 @@ def _check_registration(name: str, python: object) -> None:
 
 
 def register(runtime: Runtime, function: Function, python: Callable[..., Any]) -> None:
-    """Put a Python function behind a foreign function that is in the catalog."""
+    """Implement a foreign function that is in the catalog."""
     if any(column.type.surrogate for column in function.results):
         python = _of_this_database(runtime, python)
     runtime.python[function.id] = python
@@ -178,7 +179,7 @@ def register(runtime: Runtime, function: Function, python: Callable[..., Any]) -
 
 
 def _of_this_database(runtime: Runtime, python: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function; an object of another database in what it returns is an error."""
+    """The same function, except that returning an object of another database is an error."""
 
     def own(row: Any) -> Any:
         for value in row if isinstance(row, tuple | list) else (row,):
@@ -204,7 +205,8 @@ def _decode(runtime: Runtime, type_: Type) -> Callable[[Any], Any]:
 
 
 def _session_function(name: str, python: Callable[..., Any]) -> Function:
-    """What `db.foreign(name, python)` declares, read from the Python function itself."""
+    """The function that `db.foreign(name, python)` declares, from the annotations of the Python
+    function."""
     made = Function(name, (), (), FunctionKind.FOREIGN, text=SESSION, language=PYTHON)
     signature = _annotations(name, python)
     if signature is None:
@@ -217,7 +219,7 @@ def _session_function(name: str, python: Callable[..., Any]) -> Function:
 def _annotations(
     name: str, python: Callable[..., Any]
 ) -> tuple[tuple[Column, ...], tuple[Column, ...], bool] | None:
-    """Columns from annotations; None if parameters or the result lack one."""
+    """Columns from annotations; None if a parameter or the result has none."""
     try:
         hints = typing.get_type_hints(python)
         signature = inspect.signature(python)

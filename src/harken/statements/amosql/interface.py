@@ -1,4 +1,4 @@
-"""Interface variables (`:x`) in a statement: the types of the values that they hold now."""
+"""Interface variables (`:x`) in a statement: the types of their present values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harken.lang.amosql.overload_resolution import Argument
 
 
 def argument_of(runtime: Runtime, name: str, node: syntax.InterfaceVariable) -> Argument:
-    """The types of what the variable `name` holds; `node` is where it stands in the text."""
+    """The types of the value of the variable `name`; `node` is its place in the text."""
     if name not in runtime.interface:
         raise _unknown(name, runtime.interface, node)
     types = runtime.types_of_variable(name)
@@ -35,5 +35,5 @@ def _deleted(name: str, node: syntax.InterfaceVariable) -> ValueFault:
         f"the object that :{name} held was deleted",
         code="wrong-object",
         span=node.span,
-        hint="give the variable another value with `set :x = ...`",
+        hint="assign another value with `set :x = ...`",
     )

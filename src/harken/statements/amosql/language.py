@@ -1,4 +1,4 @@
-"""AMOSQL as one of the languages."""
+"""AMOSQL as a language of Harken."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Amosql:
         return Session(parts.runtime, parts.transactions, parts.rules)
 
     def is_complete(self, text: str) -> bool:
-        """Does a new statement begin right after this? Whether one does is for the parser's own
-        cutting to say: it knows strings, comments and `begin ... end`.
+        """Whether a new statement begins right after this text. The parser's splitter decides: it
+        knows strings, comments and `begin ... end`.
 
         >>> amosql = Amosql()
         >>> [amosql.is_complete(each) for each in ("select 1;", "begin commit;", 'print(";')]
@@ -86,7 +86,7 @@ class Amosql:
         return True
 
     def check_rows(self, function: Function, rows: Sequence[tuple[Any, ...]]) -> None:
-        """The types of its columns say all that a function can hold."""
+        """Column types are the only limits of a stored function."""
 
 
 register(Amosql())

@@ -24,7 +24,7 @@ from harken.values.types import INTEGER, NUMBER, TEXT, Type
 
 
 class LoadedObjects(Sequence[Object]):
-    """The objects of a bulk load: usually a range of numbers, so a million weigh nothing."""
+    """The objects of a bulk load: usually a range of numbers, so a million take no memory."""
 
     def __init__(self, numbers: Sequence[int], type_name: str, home: str) -> None:
         self._numbers = numbers
@@ -43,7 +43,7 @@ class LoadedObjects(Sequence[Object]):
 def load_objects(
     runtime: Runtime, type_name: str, rows: Any, properties: Sequence[str] | None
 ) -> LoadedObjects:
-    """Create an object for each row; the new objects, in the order of the rows."""
+    """Create an object for each row; returns the new objects in the order of the rows."""
     type_ = runtime.catalog.type_named(type_name)
     if type_ is None:
         raise unknown_type(runtime.catalog, type_name, None)
@@ -97,7 +97,7 @@ def _target(runtime: Runtime, type_: Type, name: str) -> Target:
 
 
 def _objects(values: Sequence[Any], target: Target) -> Sequence[Any]:
-    """An Arrow column has no objects, only their written form: `#[item 7]`."""
+    """An Arrow column holds objects in printed form: `#[item 7]`."""
     type_ = target.relation.columns[1].type
     return list(map(reader(type_), values)) if type_.surrogate else values
 
@@ -121,14 +121,15 @@ def _fill_property(runtime: Runtime, target: Target, oids: range, column: Sequen
 
 
 def _packed(column: Sequence[Any], type_: Type) -> Sequence[Any]:
-    """As an array of machine numbers, or a tuple of texts, which SQLite reads without Python."""
+    """An array of machine numbers, or a tuple of texts, which SQLite reads without calling
+    Python."""
     if type_ == TEXT:
         return tuple(column)
     return array("d" if type_ == NUMBER else "q", column)
 
 
 def _is_clean(column: Sequence[Any], type_: Type) -> bool:
-    """Are all values already as they are stored? Decided for the whole column at once."""
+    """Whether all values already have their stored form; decided for the whole column at once."""
     kinds = set(map(type, column))
     if type_ == INTEGER and kinds == {int}:
         return bool(min(column) >= SMALLEST and max(column) <= LARGEST)

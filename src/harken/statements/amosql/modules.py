@@ -1,8 +1,7 @@
 """Python modules beside a script: `foreign "notify:post"` finds `notify.py` in its directory.
 
-As for Python's own scripts, that directory comes before all others. `sys.path` is extended only
-while a module is imported, and a module that is already loaded under the same name from elsewhere
-keeps its name.
+As with Python's own scripts, that directory is searched first. `sys.path` is extended only during
+the import, and a module of the same name that is already loaded from elsewhere keeps its name.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _loaded: dict[tuple[str, str], ModuleType] = {}
 
 
 def find_module(name: str, directories: Sequence[str]) -> ModuleType:
-    """The module of this name: beside a script, else wherever Python looks."""
+    """The module of this name: from the directory of a script, or else from Python's path."""
     top = name.partition(".")[0]
     for directory in directories:
         if (Path(directory) / f"{top}.py").is_file() or (Path(directory) / top).is_dir():
@@ -51,7 +50,7 @@ def _first(directory: str) -> Iterator[None]:
 
 @contextmanager
 def _name_free(top: str, directory: str) -> Iterator[None]:
-    """Modules of this name from other directories step aside, and come back afterwards."""
+    """Temporarily remove modules of this name that come from other directories."""
     others = {
         name: module
         for name, module in sys.modules.items()

@@ -1,4 +1,4 @@
-"""Rules of AMOSQL: from text to a view that is watched and an action that is run."""
+"""Rules of AMOSQL: from text to a watched view and an action."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def create_rule(runtime: Runtime, rules: Rules, node: syntax.CreateRule, text: s
         rules.detached.declare()
     runtime.engine.create(rule.activations)
     oid = catalog.add_rule(rule.name, text, rule.parameters, compiled.dependencies)
-    # Only now, because an action may name its own rule: to deactivate it, for instance.
+    # Only now, because an action may name its own rule, for example to deactivate it.
     _, needed = compile_action(rule, node.action, runtime.engine, catalog)
     catalog.add_rule_dependencies(rule.name, oid, needed)
     rules.follow(catalog.epoch)
@@ -113,7 +113,7 @@ def rule_of(node: syntax.CreateRule, text: str, oid: int, catalog: Catalog) -> R
     for column, declaration in zip(variables, node.variables, strict=True):
         if column.name in taken:
             raise TypeFault(
-                f"{column.name} is a parameter of the rule already",
+                f"{column.name} is already a parameter of the rule",
                 code="exists",
                 span=declaration.span,
                 hint="give the variable another name",
@@ -220,12 +220,12 @@ def _condition_program(
 
 
 NAMELESS = "condition"
-"""What a condition is called until it is known which one it is."""
+"""The name of a condition until its own is known."""
 
 
 def name_condition(body: Relation, definitions: tuple[Definition, ...]) -> tuple[Definition, ...]:
-    """Name a condition, and what was made for it, after what it says: two rules that say the same
-    have the same condition."""
+    """Name a condition and its auxiliary relations after a digest of what it says: rules that say
+    the same share one condition."""
     text = repr([canonical(clause) for each in definitions for clause in each.clauses])
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     made = {each.relation.id for each in definitions if each.relation.role is Role.PART}

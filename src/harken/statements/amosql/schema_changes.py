@@ -1,7 +1,7 @@
 """`create` and `delete` of types and functions.
 
-A change of the schema is checked against all that depends on it before it stands: a function that
-others call is not deleted, and a new overload that would make a call ambiguous is refused.
+A change of the schema is checked against everything that depends on it: a function that others call
+cannot be deleted, and an overload that would make a call ambiguous is rejected.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BUILT_IN_FUNCTIONS = RESERVED_FUNCTIONS | (OPERATIONS.keys() - PRIVATE_OPERATION
 
 
 def change_schema(runtime: Runtime, node: syntax.Statement, text: str) -> bool:
-    """Carry out a schema statement; false if the statement is not one. `text` is its own."""
+    """Carry out a schema statement; False if the statement is not one. `text` is its own text."""
     functions = syntax.CreateFunction | syntax.DeleteFunction
     runtime.reactions.before_schema_change({node.name} if isinstance(node, functions) else None)
     match node:

@@ -1,7 +1,7 @@
 """A session: runs program texts, statement by statement, and keeps their interface variables.
 
-Statements of the same shape (equal but for their constants and interface variables) are parsed
-and compiled once; after that, running one costs a dictionary look-up and the work itself.
+Statements of the same shape (equal except for constants and interface variables) are parsed and
+compiled once; after that, running one costs a dictionary lookup and the work itself.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Session:
         self._epoch = -1
 
     def run(self, text: str, options: RunOptions = NO_OPTIONS) -> None:
-        """Run a whole text, or nothing of it since its last commit."""
+        """Run a whole text. If it fails, everything since its last commit is rolled back."""
         try:
             with self._watch.text():
                 with self._watch.statement():
@@ -61,7 +61,7 @@ class Session:
         """Nothing here is temporary."""
 
     def execute(self, parsed: Parsed) -> None:
-        """Run one statement, all of it or nothing."""
+        """Run one statement, all or nothing."""
         try:
             self._execute(parsed)
         except HarkenError as error:
@@ -121,8 +121,8 @@ class Session:
         return step if self._epoch == self._runtime.catalog.epoch else self._step(parsed)
 
     def _read(self, step: steps.CompiledStep, parsed: Parsed, frame: Frame) -> None:
-        """Run a query. Another process may change the schema under a plan just made: then the
-        query is planned again, once, against the new one."""
+        """Run a query. If another process changes the schema after it was planned, plan it again,
+        once."""
         epoch = self._runtime.catalog.epoch
         try:
             step.run(self._runtime, frame)
@@ -155,16 +155,17 @@ class Session:
         return argument_of(self._runtime, variable.name, variable)
 
     def _types(self, name: str) -> tuple[Type, ...]:
-        """None for a variable without a value: the statement may be the one that gives it."""
+        """None for a variable without a value: the statement may be the one that assigns it."""
         return self._runtime.types_of_variable(name)
 
     def _build_located(self, parsed: Parsed) -> steps.CompiledStep:
-        """A cached tree has the places of the first text of its shape; an error needs its own."""
+        """A cached syntax tree has the positions of the first text of its shape, but an error needs
+        those of the present text."""
         try:
             return self._build(parsed, parsed.statement)
         except (LanguageError, ValueFault):
             self._build(parsed, reparse(parsed))
-            raise  # too much for SQLite, but only with its constants taken out
+            raise  # too large for SQLite only because its constants were taken out
 
     def _build(self, parsed: Parsed, node: syntax.Statement) -> steps.CompiledStep:
         def interface(variable: syntax.InterfaceVariable) -> Argument:

@@ -1,8 +1,8 @@
-"""Steps: statements made ready to run, at the top level and in procedures alike.
+"""Steps: compiled statements, at the top level and in procedures alike.
 
-A step holds compiled queries and the places its values come from; running it touches no text. A
-loop reads all its rows before its body runs, so a body that changes what it ranges over does not
-change the loop.
+A step holds compiled queries and the sources of its values; running it reads no text. A loop reads
+all its rows before its body runs, so a body that changes what it ranges over does not change the
+loop.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from harken.statements.amosql.foreign import no_python
 from harken.values.types import BOOLEAN, Type
 
 PYTHON_FRAMES = 40 * CALL_DEPTH
-"""Enough for that many procedures, each with its statements nested a few deep."""
+"""Enough stack for nested procedure calls, each with its statements nested a few levels deep."""
 
 
 class CompiledStep(Protocol):
@@ -37,7 +37,7 @@ class CompiledStep(Protocol):
 
 
 class ReturnRequest(Exception):
-    """A `return`: unwinds to the call of the procedure."""
+    """Raised by `return`; unwinds to the call of the procedure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,8 @@ class PrintValues:
 
 @dataclass(frozen=True, slots=True)
 class ChangeFunction:
-    """`set`, `add` or `remove`. With several candidates the objects' types choose the target."""
+    """`set`, `add` or `remove`. Among several candidates the types of the objects choose the
+    target."""
 
     verb: str
     name: str
@@ -96,7 +97,7 @@ class ChangeFunction:
 def choose_by_object(
     runtime: Runtime, name: str, arguments: tuple[Any, ...], types: tuple[Type, ...]
 ) -> Function:
-    """Late binding of a call whose arguments are at hand (objects as their numbers)."""
+    """Late binding of a call whose arguments are known (objects as their numbers)."""
     known = [
         Argument(tuple(Type(t) for t in sorted(runtime.objects.types_of(value))), exact=True)
         if type_.surrogate
@@ -108,7 +109,7 @@ def choose_by_object(
 
 @dataclass(frozen=True, slots=True)
 class NewObject:
-    """What is to hold the object (None if nothing), and the properties it starts with."""
+    """The variable that will hold the object, if any, and its initial properties."""
 
     variable: str | None
     local: bool
@@ -175,7 +176,7 @@ class Assign:
         name = self.name if self.slot is None else frame.variables[self.slot]
         if len(rows) != 1 or len(rows[0]) != 1:
             raise ValueFault(
-                f"{':' if self.interface else ''}{name} takes one value, and this gives "
+                f"{':' if self.interface else ''}{name} takes one value, but this gives "
                 f"{len(rows) or 'none'}",
                 code="many-values" if rows else "no-value",
                 hint="use an aggregate such as min(...) to make it one"
@@ -189,7 +190,7 @@ class Assign:
 
 
 class Produce(Protocol):
-    """Something with rows: an evaluation, or a call of a procedure."""
+    """Something that yields rows: an evaluation, or a procedure call."""
 
     def rows(self, runtime: Runtime, frame: Frame) -> list[tuple[Any, ...]]: ...
 
@@ -204,7 +205,7 @@ class Evaluate:
 
 @dataclass(frozen=True, slots=True)
 class CallProcedure:
-    """Call a procedure once for each row of its arguments."""
+    """Calls a procedure once for each row of its arguments."""
 
     name: str
     candidates: tuple[Function, ...]
@@ -239,7 +240,7 @@ class CallProcedure:
             return self.body(function).call(runtime, frame, values)
 
     def run(self, runtime: Runtime, frame: Frame) -> None:
-        """As a statement: show what the procedure explicitly returned, if anything."""
+        """As a statement: show what the procedure returned, if anything."""
         rows = self.rows(runtime, frame)
         if rows:
             results = self.candidates[0].results
@@ -249,7 +250,7 @@ class CallProcedure:
 
 @contextmanager
 def _deeper(runtime: Runtime) -> Iterator[None]:
-    """One call deeper; the outermost makes room on Python's stack for all the others."""
+    """One call deeper; the outermost call reserves enough of Python's stack for all."""
     runtime.depth += 1
     try:
         with room_for(PYTHON_FRAMES if runtime.depth == 1 else 0):
@@ -261,7 +262,8 @@ def _deeper(runtime: Runtime) -> Iterator[None]:
 def call_foreign(
     runtime: Runtime, function: Function, values: tuple[Any, ...]
 ) -> list[tuple[Any, ...]]:
-    """A foreign procedure gives no rows; a foreign function called as a statement gives its own."""
+    """A foreign procedure yields no rows; a foreign function called as a statement yields its
+    own."""
     python = runtime.python.get(function.id)
     if python is None:
         raise no_python(function)
@@ -277,7 +279,7 @@ def call_foreign(
 
 
 def _is_done(function: Function, produced: Any) -> bool:
-    """A procedure in Python usually returns None; that is not a missing boolean."""
+    """A procedure written in Python usually returns None; that is not a missing boolean."""
     return produced is None and tuple(column.type for column in function.results) == (BOOLEAN,)
 
 

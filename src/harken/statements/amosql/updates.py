@@ -1,11 +1,12 @@
-"""`set`, `add` and `remove`: which stored relation a function's rows live in, and changing them.
+"""`set`, `add` and `remove`: finds the stored relation that holds a function's rows, and changes
+it.
 
-A stored function is its own target. A derived function is a target if its definition is one
-stored function with its columns renamed or some of them fixed; then its rows are exactly rows of
-that function (`employee.grossincome` is `income`). Any other is refused with the reason.
+A stored function is its own target. A derived function has a target if its definition is one stored
+function with columns renamed or fixed; then its rows are exactly rows of that function
+(`employee.grossincome` is `income`). All others are rejected, with the reason.
 
-Law: after `set f(a) = v`, the values of f(a) are exactly those of v; `add` and `remove` change one
-row at most; what is already so is no event.
+Law: after `set f(a) = v`, the values of f(a) are exactly those of v; `add` and `remove` change at
+most one row; a change that changes nothing is no event.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from harken.values.encoding import encode
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where the rows of a function live: for each stored column a column of the function, or a
-    fixed value."""
+    """Where the rows of a function are stored: for each stored column a column of the function, or
+    a fixed value."""
 
     function: Function
     relation: Relation
@@ -51,7 +52,7 @@ class Target:
 
     @property
     def inputs_are_key(self) -> bool:
-        """Do the function's arguments, with the fixed values, give the key of the relation?"""
+        """Whether the function's arguments and the fixed values include the key of the relation."""
         inputs = len(self.function.parameters)
         positions = {
             position
@@ -143,7 +144,7 @@ def _set(
         return
     if target.inputs_are_key and len(set(values)) > 1:
         raise ValueFault(
-            f"{target.function.name} holds one value for each argument, and this gives "
+            f"{target.function.name} holds one value for each argument, but this gives "
             f"{len(set(values))}",
             code="many-values",
             hint="declare it `-> bag of`, or use an aggregate",
@@ -161,7 +162,7 @@ def _set(
 
 
 def _current(engine: Engine, target: Target, arguments: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """The stored rows that now make up f(arguments)."""
+    """The present stored rows of f(arguments)."""
     known = {
         position: arguments[column]
         if isinstance(column, int)
@@ -173,7 +174,7 @@ def _current(engine: Engine, target: Target, arguments: tuple[Any, ...]) -> list
 
 
 def _remove(engine: Engine, target: Target, stored: tuple[Any, ...]) -> None:
-    """One copy from a bag; from a set that is kept in a bag, every copy."""
+    """Remove one copy from a bag; from a set that is stored as a bag, every copy."""
     engine.remove_row(target.relation, stored)
     if not target.relation.is_set and not target.function.bag:
         while engine.contains(target.relation, stored):

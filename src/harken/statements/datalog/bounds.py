@@ -1,7 +1,8 @@
-"""What a relation of Datalog cannot hold, though its columns could.
+"""Limits of Datalog relations beyond their column types.
 
-An unsigned number is not below zero, and the one column of a relation without attributes is true.
-Law: whatever language adds rows, Datalog finds only such as it could have stated itself.
+An unsigned number is never negative, and the one column of a relation without attributes is true.
+Law: whichever language adds rows, a Datalog relation holds only rows that Datalog could have
+stated.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ from harken.values.rows import Row
 
 
 def check_bounds(function: Function, rows: Sequence[Row]) -> None:
-    """Rows as they are stored, which are going to be added."""
+    """Check rows, in stored form, that are going to be added."""
     for position, name in _unsigned(function.text):
         for row in rows:
             if row[position] < 0:
                 raise IntegrityError(
-                    f"{function.name}.{name} is unsigned, and {row[position]} is below zero",
+                    (f"{function.name}.{name} is unsigned, but {row[position]} is below zero"),
                     code="bad-value",
                 )
     if not kept(function.text).declaration.attributes and any(not row[0] for row in rows):
         raise IntegrityError(
             f"{function.name} has no attributes: its column is true",
             code="bad-value",
-            hint="where it does not hold there is no row: delete it",
+            hint="to say that it does not hold, delete the row",
         )
 
 

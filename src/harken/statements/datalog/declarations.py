@@ -1,8 +1,8 @@
-"""Declarations and rules: relations of Datalog as functions of the catalog.
+"""Declarations and rules: Datalog relations as functions of the catalog.
 
-A relation without rules is stored; one with rules is derived, and its facts, if it has any, are in
-a stored relation of their own. A text may declare and define in any order, and relations may be
-defined by each other, so all of them are known before any is checked.
+A relation without rules is stored; one with rules is derived, and its facts, if any, are in a
+stored relation of their own. A text may declare and define in any order, and relations may be
+mutually recursive, so all of them are known before any is checked.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Wanted:
 
     declaration: syntax.Declaration
     rules: list[syntax.Rule] = field(default_factory=list)
-    """Those that are already known first."""
+    """Rules stored earlier come first."""
     texts: list[str] = field(default_factory=list)
     limit: int | None = None
     known: Function | None = None
@@ -54,7 +54,7 @@ class Wanted:
 
 
 class Schema:
-    """Brings the catalog to what a program says."""
+    """Makes the catalog agree with what a program says."""
 
     def __init__(self, runtime: Runtime, program: Text) -> None:
         self._runtime = runtime
@@ -69,7 +69,7 @@ class Schema:
         self.relations = CatalogRelations(runtime.catalog, self.types)
         self._wanted: dict[str, Wanted] = {}
         self._declared: set[str] = set()
-        """What this text declares; another text may declare the same again."""
+        """The declarations of this text; another text may repeat them."""
 
     def define(self) -> None:
         for statement in self._program.statements:
@@ -115,19 +115,19 @@ class Schema:
             self._wanted[node.name] = Wanted(node, changed=True)
 
     def _refuse_same_letters(self, node: syntax.Declaration) -> None:
-        """Names of Datalog tell upper and lower case apart. Those of SQL do so only where they
-        must: no view may come to mean another relation than it did."""
+        """Names in Datalog are case-sensitive, but those in SQL only where they must be. No view
+        may come to mean another relation than before."""
         for known in SqlTables(self._catalog).folded(node.name):
             views = [
                 each.name for each in self._catalog.dependents(known.name) if each.language == SQL
             ]
             if views:
                 raise NameFault(
-                    f"there is a relation {known.name}, and {node.name} is the same name to "
-                    f"the view {views[0]} of SQL",
+                    f"there is a relation {known.name}, and to the SQL view {views[0]} "
+                    f"{node.name} is the same name",
                     code="exists",
                     span=node.span,
-                    hint="choose a name with other letters, or drop the view first",
+                    hint="choose a name that differs in more than case, or drop the view first",
                 )
 
     def _is_same(self, node: syntax.Declaration, known: KnownRelation) -> bool:
@@ -174,15 +174,15 @@ class Schema:
         wanted.limit = int(given)
 
     def _about(self, name: str, node: syntax.Atom | syntax.Directive) -> Wanted:
-        """What is wanted of a relation that rules are added to; it is one of Datalog."""
+        """The entry for a relation that rules are added to; it must be a Datalog relation."""
         if name not in self._wanted:
             function = self._function(name, node)
             if function.language != DATALOG:
                 raise TypeFault(
-                    f"{name} is not a relation of Datalog: no rules can be added to it",
+                    f"{name} is not a Datalog relation, so no rules can be added to it",
                     code="not-updatable",
                     span=node.span,
-                    hint="derive a relation of another name from it",
+                    hint="derive a relation with another name from it",
                 )
             text = kept(function.text)
             self._wanted[name] = Wanted(
@@ -196,10 +196,10 @@ class Schema:
             raise unknown_relation(name, [*self._wanted, *self.relations.names()], node.span)
         return function
 
-    # --- what the catalog gets -------------------------------------------------------------
+    # --- changes of the catalog ------------------------------------------------------------
 
     def _provide(self, name: str, wanted: Wanted) -> tuple[Function, Wanted] | None:
-        """Make a stored relation, or let a derived one be seen: what is returned is to be
+        """Create a stored relation, or make a derived one visible; what is returned must be
         checked."""
         text = relation_text(
             wanted.declaration, self.types, wanted.texts, wanted.limit, wanted.rules
@@ -242,7 +242,7 @@ class Schema:
         self._runtime.engine.add_many(base.relation, rows)
 
     def _take_rows(self, wanted: Wanted) -> list[tuple[object, ...]]:
-        """The rows of a stored relation that gets its first rule; it is stored no longer."""
+        """The rows of a stored relation that gets its first rule; it is no longer stored then."""
         known = wanted.known
         if known is None or known.kind is not FunctionKind.STORED:
             return []
@@ -253,12 +253,12 @@ class Schema:
         return rows
 
     def _forget_facts(self, name: str) -> None:
-        """Those that a relation left behind when it was dropped."""
+        """The facts left behind when a relation was dropped."""
         for each in self._catalog.overloads(facts_name(name)):
             self._catalog.remove_function(each)
 
     def _check(self, made: list[tuple[Function, Wanted]]) -> None:
-        """Raise what is wrong with the rules, with places in this text; then write them down."""
+        """Raise what is wrong with the rules, located in this text; then store them."""
         own: list[Definition] = []
         mentioned: dict[str, frozenset[str]] = {}
         for function, wanted in made:
@@ -275,7 +275,7 @@ class Schema:
             self._catalog.add_function(function, Dependencies(mentioned[function.id]))
 
     def ensure_facts(self, name: str) -> None:
-        """A derived relation is going to be given a fact: it needs a place for it."""
+        """A derived relation is about to get a fact, so it needs a relation for facts."""
         function = self.relations.function(name)
         assert function is not None
         if facts_relation(name, self._catalog) is not None:
@@ -297,8 +297,8 @@ def _shown(known: KnownRelation) -> str:
 
 
 def ignored(program: Text, inlined: Collection[Span] = ()) -> Iterator[tuple[str, Span]]:
-    """What is read and has no effect: the words, and where they are. `inlined` are the declarations
-    that are written out."""
+    """Words that have no effect, with their positions. `inlined` are declarations that are
+    expanded."""
     return _ignored(program.statements, frozenset(), inlined)
 
 

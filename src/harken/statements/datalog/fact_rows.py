@@ -1,6 +1,6 @@
-"""Facts as rows of values, as a transaction in JSON has them: many at once, and nothing is parsed.
+"""Facts as rows of values, from a transaction in JSON: many at once, without parsing.
 
-Law: the same as the facts `+r(...)` and `-r(...)`, one after the other.
+Law: the same as the facts `+r(...)` and `-r(...)`, one after another.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def _relation(runtime: Runtime, name: str) -> tuple[Facts, KnownRelation]:
 
 
 def _read(known: KnownRelation, rows: Sequence[Sequence[Any]]) -> Iterator[Row]:
-    """The rows as they are stored, their attributes in the order of declaration."""
+    """The rows in stored form, with attributes in the order of declaration."""
     readers = [_reader(f"{known.name}.{name}", kind) for name, kind in _attributes(known)]
     for row in rows:
         if not readers and len(row) == 1 and row[0] is True:
-            row = ()  # as it is told by whoever sees the relation as a table
+            row = ()  # as for a user who sees the relation as a table
         if len(row) != len(readers):
             raise TypeFault(
-                f"{known.name} has {counted(len(readers), 'attribute')}, and a row has "
+                f"{known.name} has {counted(len(readers), 'attribute')}, but a row has "
                 f"{counted(len(row), 'value')}",
                 code="arity",
                 hint=f"it is {known.name}({', '.join(known.attributes)})",

@@ -1,7 +1,7 @@
-"""Facts: rows that come and go.
+"""Adding and removing facts.
 
-Law: adding a fact that is there, and removing one that is not, changes nothing. What a person
-states of a derived relation is kept beside its rules: taken back, it may still follow from them.
+Law: adding a fact that is there, or removing one that is not, changes nothing. Facts stated for a
+derived relation are stored separately from its rules: a removed fact may still follow from them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Facts:
         self._reading = reading
 
     def row(self, atom: syntax.Atom) -> Row:
-        """A fact as it is stored."""
+        """A fact in stored form."""
         known = relation_of(self._schema.relations, atom)
         values = _written(atom.arguments, known.kinds)
         if values is not None:
@@ -69,7 +69,7 @@ class Facts:
             self._runtime.engine.remove_many(relation, [stored_row(known, row) for row in rows])
 
     def state(self, atoms: Sequence[syntax.Atom]) -> None:
-        """Add the facts that a program states."""
+        """Add the facts of a program."""
         rows: dict[str, list[Row]] = {}
         places: dict[str, Span] = {}
         for atom in atoms:
@@ -93,12 +93,12 @@ class Facts:
         return found
 
     def _add(self, relation: Relation, rows: Sequence[Row]) -> None:
-        add_rows(self._runtime.engine, relation, rows, "remove that one first")
+        add_rows(self._runtime.engine, relation, rows, "remove that row first")
 
 
 @contextmanager
 def located(span: Span) -> Iterator[None]:
-    """An error that knows no place has this one."""
+    """Give an error without a position this one."""
     try:
         yield
     except HarkenError as error:
@@ -108,7 +108,7 @@ def located(span: Span) -> Iterator[None]:
 
 
 def stored_row(known: KnownRelation, row: Row) -> Row:
-    """A row in the order of declaration as one in the order of the columns."""
+    """Reorder a row from the order of declaration to the order of the columns."""
     if not known.attributes:
         return (1,)
     made: list[object] = [None] * len(row)
@@ -118,8 +118,8 @@ def stored_row(known: KnownRelation, row: Row) -> Row:
 
 
 def _written(arguments: Sequence[syntax.Expression], kinds: Sequence[Kind]) -> Row | None:
-    """The stored values of arguments that are written out, as those of nearly all facts are; None
-    if one has to be computed, or is wrong."""
+    """The fast path: stored values of literal arguments, as in nearly all facts; None if one must
+    be computed, or is wrong."""
     found = []
     for argument, kind in zip(arguments, kinds, strict=True):
         match argument:
@@ -138,7 +138,7 @@ def _fits(value: float) -> bool:
 
 def _not_a_table(function: Function, span: Span) -> TypeFault:
     return TypeFault(
-        f"{function.name} is derived, and only facts are added and removed",
+        f"{function.name} is derived, and only facts can be added and removed",
         code="not-updatable",
         span=span,
         hint="change what it is derived from",

@@ -1,6 +1,7 @@
-"""Fact files: a line for each row, its values separated by tabs, as Soufflé reads and writes them.
+"""Fact files: one line for each row, with values separated by tabs, as Soufflé reads and writes
+them.
 
-Symbols stand as they are, without quotes. A relation without attributes has the line `()`.
+Symbols are written without quotes. A relation without attributes has the line `()`.
 """
 
 from __future__ import annotations
@@ -31,16 +32,17 @@ STANDARD = {"input": "stdin", "output": "stdout"}
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a file is written, and where it is: the parameters of `.input` or `.output`."""
+    """Where a file is and how it is written: the parameters of `.input` or `.output`."""
 
     path: Path
     delimiter: str
     headers: bool
     quoted: bool
     standard: bool
-    """Is it standard input or output, and not a file?"""
+    """Whether it is standard input or output instead of a file."""
     columns: tuple[int, ...] | None
-    """The places in a line of the attributes, counted from 0, if they are not the first ones."""
+    """The columns of the file that hold the attributes, counted from 0, if they are not the first
+    ones."""
 
     @property
     def shown(self) -> str:
@@ -53,7 +55,7 @@ def form_of(
     for name in parameters:
         if name not in KNOWN[kind]:
             raise LanguageError(
-                f"the parameter {name} of .{kind} is not in Harken's Datalog",
+                f"the parameter {name} of .{kind} is not supported",
                 code="unsupported",
                 span=span,
                 hint="there are " + ", ".join(KNOWN[kind]),
@@ -98,7 +100,7 @@ def _columns(given: str | None, span: Span) -> tuple[int, ...] | None:
     plain = all(re.fullmatch("[0-9]{1,9}", part) for part in parts)
     if not plain or len(set(parts)) < len(parts):
         raise ValueFault(
-            f'"{given}" does not say which columns of the file are read',
+            f'"{given}" does not say which columns of the file to read',
             code="bad-value",
             span=span,
             hint='the columns of the attributes, counted from 0: columns="2:0"',
@@ -110,7 +112,7 @@ def _flag(parameters: Mapping[str, str], name: str, span: Span) -> bool:
     given = parameters.get(name, "false").lower()
     if given not in TRUE | FALSE:
         raise LanguageError(
-            f"{name} is true or false, and this is {parameters[name]}",
+            f"{name} must be true or false, not {parameters[name]}",
             code="bad-value",
             span=span,
         )
@@ -123,7 +125,7 @@ def _flag(parameters: Mapping[str, str], name: str, span: Span) -> bool:
 def read_rows(
     form: Form, known: KnownRelation, span: Span, warn: Callable[[str], None]
 ) -> list[Row]:
-    """The rows of a file as they are stored; an error says in which line it is wrong."""
+    """The rows of a file in stored form; an error names the line."""
     readers = [_READERS.get(kind, _unreadable(kind)) for kind in known.kinds]
     places = _places(form, known, span)
     found: list[Row] = []
@@ -152,8 +154,8 @@ def _too_few(form: Form, known: KnownRelation, values: Sequence[str]) -> str:
 
 def _counts(known: KnownRelation, values: Sequence[str]) -> str:
     return (
-        f"{known.name} has {counted(len(known.attributes), 'attribute')}, and this line has "
-        f"{counted(len(values), 'value')}"
+        f"{known.name} has {counted(len(known.attributes), 'attribute')}, but this line "
+        f"has {counted(len(values), 'value')}"
     )
 
 
@@ -162,7 +164,7 @@ def _places(form: Form, known: KnownRelation, span: Span) -> tuple[int, ...]:
         return tuple(range(len(known.attributes)))
     if len(form.columns) != len(known.attributes):
         raise ValueFault(
-            f"{known.name} has {counted(len(known.attributes), 'attribute')}, and "
+            f"{known.name} has {counted(len(known.attributes), 'attribute')}, but "
             f"{counted(len(form.columns), 'column')} of the file "
             f"{'is' if len(form.columns) == 1 else 'are'} named",
             code="bad-value",
@@ -174,7 +176,7 @@ def _places(form: Form, known: KnownRelation, span: Span) -> tuple[int, ...]:
 def _text(form: Form, known: KnownRelation, span: Span) -> str:
     try:
         data = sys.stdin.buffer.read() if form.standard else form.path.read_bytes()
-        return data.decode("utf-8-sig")  # programs of Windows begin a file with a byte-order mark
+        return data.decode("utf-8-sig")  # Windows programs start a file with a byte-order mark
     except UnicodeDecodeError as error:
         raise StorageError(
             f"{form.shown} is not UTF-8: byte 0x{error.object[error.start]:02x}",
@@ -187,12 +189,12 @@ def _text(form: Form, known: KnownRelation, span: Span) -> str:
             f"the facts of {known.name} cannot be read from {form.shown}: {reason}",
             code="cannot-read",
             span=span,
-            hint="-F says in which directory fact files are",
+            hint="-F gives the directory of fact files",
         ) from None
 
 
 def _lines(text: str, form: Form, span: Span) -> Iterator[tuple[int, list[str]]]:
-    """The values of each line, and its number."""
+    """The number and the values of each line."""
     rows = _quoted_lines(text, form, span) if form.quoted else _plain_lines(text, form)
     for place, numbered in enumerate(rows):
         if not (form.headers and place == 0):
@@ -200,15 +202,14 @@ def _lines(text: str, form: Form, span: Span) -> Iterator[tuple[int, list[str]]]
 
 
 def _plain_lines(text: str, form: Form) -> Iterator[tuple[int, list[str]]]:
-    """A line ends with a line feed and nothing else: symbols may hold any other character."""
+    """Only a line feed ends a line: symbols may hold any other character."""
     lines = text.split("\n")
     for number, line in enumerate(lines[:-1] if lines[-1] == "" else lines, start=1):
         yield number, line.removesuffix("\r").split(form.delimiter)
 
 
 def _quoted_lines(text: str, form: Form, span: Span) -> Iterator[tuple[int, list[str]]]:
-    """Values may be in quotes, and then have line feeds in them; the number is that of the first
-    line."""
+    """Values may be quoted, and then contain line feeds; the number is that of the first line."""
     value = re.compile(
         r'(?:"(?P<quoted>[^"]*(?:""[^"]*)*)"|(?P<plain>(?!")[^\n]*?))'
         rf"(?P<end>{re.escape(form.delimiter)}|\r?\n|\Z)"
@@ -229,7 +230,7 @@ def _quoted_lines(text: str, form: Form, span: Span) -> Iterator[tuple[int, list
 
 
 def _nothing(values: Sequence[str], form: Form, number: int, span: Span) -> Row:
-    """A line states the fact, also an empty one, as for Soufflé."""
+    """A line states the fact, even an empty one, as in Soufflé."""
     if list(values) not in ([NOTHING], [""]):
         raise _in_file(form, number, f"a relation without attributes has {NOTHING}", span)
     return ()
@@ -303,7 +304,7 @@ def write_rows(form: Form, known: KnownRelation, rows: Sequence[Row], span: Span
             f"{known.name} cannot be written to {form.path}: {reason}",
             code="cannot-write",
             span=span,
-            hint="-D says in which directory output files are",
+            hint="-D gives the directory of output files",
         ) from None
 
 
@@ -318,7 +319,7 @@ def lines_of(form: Form, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _quoted(value: Any) -> str:
-    """Every symbol is in quotes, as Soufflé writes it."""
+    """Every symbol is quoted, as Soufflé writes it."""
     if not isinstance(value, str):
         return shown(value)
     doubled = value.replace('"', '""')
@@ -326,7 +327,7 @@ def _quoted(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as it stands in a file."""
+    """A value as it is written to a file."""
     match value:
         case bool():
             return "true" if value else "false"

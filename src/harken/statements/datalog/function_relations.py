@@ -1,7 +1,7 @@
-"""The functions of a database as the relations of Datalog.
+"""The functions of a database as relations of Datalog.
 
-A table of SQL has its columns in the order of its declaration, a function of AMOSQL its arguments
-and then its results. The types that a relation of Datalog declares are in its own text.
+An SQL table has its columns in the order of declaration, an AMOSQL function its arguments and then
+its results. The types that a Datalog relation declares are in its own text.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CatalogRelations:
         return self._found[name]
 
     def function(self, name: str) -> Function | None:
-        """The function that a name means; names of Datalog tell upper and lower case apart."""
+        """The function that a name refers to; names in Datalog are case-sensitive."""
         named = [f for f in self._catalog.named(name) if f.relation is not None and not f.system]
         if len(named) == 1:
             return named[0]
@@ -80,7 +80,7 @@ class CatalogRelations:
 
 
 def types_of(catalog: Catalog) -> Types:
-    """The types that the relations of a database declare."""
+    """The types declared by the relations of a database."""
     types = Types()
     for function in catalog.functions():
         if function.language == DATALOG:

@@ -1,4 +1,4 @@
-"""Datalog as one of the languages."""
+"""Datalog as a language of Harken."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Datalog:
         return is_closed(text)
 
     def split(self, text: str) -> list[tuple[int, str]]:
-        """The statements of a text may stand in any order: it is run as a whole."""
+        """The statements of a text may be in any order, so it runs as a whole."""
         return [(0, text)]
 
     def monitoring(self, text: str) -> tuple[int, str]:
@@ -84,7 +84,7 @@ class Datalog:
 
 
 def _watched(text: str) -> Iterator[str]:
-    """The relations that a program monitors or puts out."""
+    """The relations that a program monitors or outputs."""
     for each in expand(parse(text)).statements:
         if isinstance(each, syntax.Monitor) or (
             isinstance(each, syntax.Directive) and each.kind == "output"

@@ -1,4 +1,4 @@
-"""Rows of relations and of queries, from the engine."""
+"""Reads rows of relations and queries from the engine."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Reading:
     def together(
         self, wanted: Iterable[KnownRelation]
     ) -> Iterator[Callable[[KnownRelation], set[Row]]]:
-        """In the block, how to get the rows of relations; what several of them are derived from is
-        derived once."""
+        """Within the block, a function that reads the rows of a relation; what several relations
+        are derived from is derived once."""
         engine, catalog = self._runtime.engine, self._runtime.catalog
         relations = {each.relation.id: each.relation for each in wanted}
         derived = [
@@ -74,8 +74,8 @@ class Reading:
         return decode_rows(ordered, column_types(known), self._runtime.catalog.home)
 
     def query(self, node: syntax.Query) -> tuple[tuple[str, ...], list[Row], tuple[Type, ...]]:
-        """The variables of a query, its solutions and the types of the variables; for one without
-        variables, whether it holds."""
+        """The variables of a query, its solutions, and the types of the variables; for a query
+        without variables, whether it holds."""
         translator = Translator(self._relations, self._types, QUERY)
         main, names = translator.query(node)
         found = self._evaluate(main.relation, (main, *translator.auxiliaries.values()))
@@ -85,7 +85,7 @@ class Reading:
         return names, decode_rows(sorted(set(found)), types, self._runtime.catalog.home), types
 
     def fact(self, atom: syntax.Atom) -> Row:
-        """A fact whose arguments are computed, as it is stored."""
+        """A fact whose arguments are computed, in stored form."""
         translator = Translator(self._relations, self._types, QUERY)
         (clause,) = translator.clauses(atom, None)
         columns = clause.head.relation.columns
@@ -94,9 +94,9 @@ class Reading:
         found = self._evaluate(goal, (main, *translator.auxiliaries.values()))
         if len(found) != 1:
             raise SyntaxFault(
-                f"a fact is one row, and this is {counted(len(found), 'row')}",
+                f"a fact is one row, but this is {counted(len(found), 'row')}",
                 span=atom.span,
-                hint="let it be the head of a rule",
+                hint="write it as a rule with this head",
             )
         return found[0]
 
@@ -129,7 +129,7 @@ def _nulls_first(row: Row) -> Row:
 
 
 def mentioning(relations: Iterable[Relation]) -> Definition:
-    """Something that depends on all of these, so that they are looked at together."""
+    """Something that depends on all of these, so that they are evaluated together."""
     goal = Relation(ALL, (), 0, Kind.DERIVED, role=Role.PART)
     clauses = []
     for relation in relations:

@@ -39,6 +39,6 @@ def translate_rules(
 
 
 def facts_relation(name: str, catalog: Catalog) -> Relation | None:
-    """Where the facts of a relation with rules are, if it has any."""
+    """The relation that holds the facts of a relation with rules, if it has any."""
     found = catalog.overloads(facts_name(name))
     return found[0].relation if found else None

@@ -1,4 +1,4 @@
-"""What scripts of Datalog tell: the rows of an output, and what a commit did to a relation."""
+"""The results of Datalog scripts: the rows of an output, and the changes of a relation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Output(Result):
 
 @dataclass(frozen=True, slots=True)
 class Size(Result):
-    """The name of a relation, and how many rows it has."""
+    """The name of a relation and the number of its rows."""
 
     def lines(self) -> list[str]:
         return [f"{name}\t{size}" for name, size in self.rows]
@@ -46,7 +46,7 @@ class Size(Result):
 
 @dataclass(frozen=True, slots=True)
 class Changed(Result):
-    """The rows of it are those that came; `minus` are those that went."""
+    """`rows` were inserted, `minus` were deleted."""
 
     relation: str = ""
     minus: tuple[tuple[Any, ...], ...] = ()

@@ -1,8 +1,8 @@
 """A session of Datalog: runs texts.
 
-What a text declares, and its rules and facts, hold before its first step, wherever they stand in
-it. The steps, `+fact.`, `-fact.`, `?- query.`, `.monitor` and `.commit`, are done in their order;
-`.output` and `.printsize` come last. What a text has begun it commits at its end.
+The declarations, rules and facts of a text take effect before its first step, wherever they are in
+it. The steps, `+fact.`, `-fact.`, `?- query.`, `.monitor` and `.commit`, run in order; `.output`
+and `.printsize` come last. A transaction that a text begins is committed at its end.
 """
 
 from __future__ import annotations
@@ -30,23 +30,24 @@ from harken.values.rows import Row
 
 
 class DatalogWarning(UserWarning):
-    """A part of a program that is read and has no effect."""
+    """A part of a program that has no effect."""
 
 
 class DatalogSession:
-    """`watch` begins to tell of the changes of a relation."""
+    """`watch` starts reporting the changes of a relation."""
 
     def __init__(self, runtime: Runtime, transactions: Transactions, watch: Monitor) -> None:
         self.runtime = runtime
         self.transactions = transactions
         self.watch = watch
         self.watched: set[str] = set()
-        """The ids of the functions whose changes are told: once, however often that is asked."""
+        """The ids of the functions whose changes are reported; each once, however often that is
+        requested."""
         self.components: dict[str, syntax.Component] = {}
-        """Those of the texts so far: a person at a shell writes one statement after the other."""
+        """The components of earlier texts: in a shell, each statement is a text."""
 
     def run(self, text: str, options: RunOptions = NO_OPTIONS) -> None:
-        """Run a whole text, or nothing of it since its last commit."""
+        """Run a whole text. If it fails, everything since its last commit is rolled back."""
         source, warn = options.source, options.warn
         try:
             written = parse(text)
@@ -73,7 +74,7 @@ class DatalogSession:
 
 
 class _Run:
-    """One text while it runs."""
+    """The run of one text."""
 
     def __init__(
         self,
@@ -112,7 +113,7 @@ class _Run:
             self._transactions.commit()
 
     def _state(self) -> None:
-        """The facts of the program: those in files first."""
+        """Add the facts of the program; those in files come first."""
         for statement in self._program.statements:
             if isinstance(statement, syntax.Directive) and statement.kind == "input":
                 self._load(statement)
@@ -146,7 +147,7 @@ class _Run:
                 self._monitor(statement)
 
     def _monitor(self, node: syntax.Monitor) -> None:
-        """A monitor begins with what is committed: what this text has begun is committed first."""
+        """A monitor starts from committed data, so the changes of this text are committed first."""
         known = relation_named(self._relations, node.relation, node.span)
         if self._owns:
             self._transactions.commit()
@@ -206,7 +207,7 @@ class _Run:
 
 
 def _defines(statement: syntax.Statement) -> bool:
-    """Does it say what there is? What only asks needs no transaction that writes."""
+    """Whether the statement defines something. Texts that only query need no write transaction."""
     if isinstance(statement, syntax.Directive):
         return statement.kind in ("input", "limitsize")
     return isinstance(statement, syntax.Declaration | syntax.Rule)

@@ -1,7 +1,7 @@
-"""The text that the catalog keeps of a relation of Datalog.
+"""The text that the catalog keeps for a Datalog relation.
 
-It holds all that the relation means: the declared types it needs, its declaration, its rules as
-they were written, and its limit. So a database that is opened again knows what it knew.
+It is self-contained: the declared types it needs, its declaration, its rules as they were written,
+and its limit. So a reopened database has everything that defines the relation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from harken.lang.datalog.tree_walk import nodes
 
 
 def facts_name(name: str) -> str:
-    """The stored relation that holds the facts of a relation that has rules as well."""
+    """The name of the stored relation for the facts of a relation with rules."""
     return f"{name} facts"
 
 
@@ -57,8 +57,8 @@ def relation_text(
     limit: int | None,
     parsed: Iterable[syntax.Rule] = (),
 ) -> str:
-    """The text to keep: the types that the attributes and the casts of the rules name, the
-    declaration and the rules, which are `parsed` as well."""
+    """The text to keep: the types named by the attributes and by casts in the rules, the
+    declaration, and the rules, which are also passed in `parsed` form."""
     attributes = ", ".join(f"{each.name}: {each.type}" for each in declaration.attributes)
     casts = [each for rule in parsed for each in nodes(rule) if isinstance(each, syntax.Cast)]
     declared = [each.type for each in declaration.attributes]

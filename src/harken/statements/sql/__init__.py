@@ -1,1 +1,1 @@
-"""SQL over a database: its tables and views are the functions of the catalog."""
+"""SQL statements: tables and views are functions of the catalog."""

@@ -1,9 +1,9 @@
-"""ALTER TABLE: the table is made again as it should be, with its rows.
+"""ALTER TABLE rebuilds the table with its rows.
 
-The text of CREATE TABLE says what a table is; ALTER edits that text. Whatever depends on the table
-is compiled again from its own text (`statements.dependents`): views, materialized views with their
-rows, functions, rules, monitors, tables that refer to this one. If one of them no longer works, the
-error names it and nothing is altered.
+A table is defined by the text of its CREATE TABLE; ALTER edits that text. Everything that depends
+on the table is recompiled from its own text (`statements.dependents`): views, materialized views
+with their rows, functions, rules, monitors, tables that refer to this one. If one of them no longer
+works, the error names it and nothing is altered.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from harken.statements.sql.view_clauses import is_view, kind_of
 
 @dataclass(slots=True)
 class Edited:
-    """A CREATE TABLE that is being edited: `came` says which column a column was, by their names,
-    `cascade` whether views that no longer work go."""
+    """A CREATE TABLE being edited: `came` maps new column names to old ones; `cascade` says whether
+    views that no longer work are dropped."""
 
     node: exp.Create
     statement: Statement
@@ -127,7 +127,7 @@ def _refuse_other_types(known: Function, wanted: Function, statement: Statement)
 
 
 def _put(runtime: Runtime, known: Function, text: str, edited: Edited) -> None:
-    """Let the table be what the text says, with its rows and with all that depends on it."""
+    """Redefine the table by the text, with its rows and everything that depends on it."""
     runtime.reactions.before_schema_change({known.name})
     try:
         function = table_function(runtime, statements(text)[0])
@@ -165,11 +165,11 @@ def _relation(function: Function) -> Any:
 def _refuse(runtime: Runtime, function: Function, statement: Statement) -> None:
     reason = None
     if is_view(function):
-        reason = "it is a view: drop it, and create it anew"
+        reason = "it is a view: drop it, and create it again"
     elif function.language != SQL:
-        reason = "it was not made by SQL"
+        reason = "it was not created in SQL"
     elif runtime.engine.is_in_lake(_relation(function)):
-        reason = "its rows are in the lake, where each version keeps the columns that it has"
+        reason = "its rows are in the lake, where each version keeps its own columns"
     if reason is not None:
         raise LanguageError(
             f"{function.name} cannot be altered: {reason}", code="unsupported", span=statement.span
@@ -177,7 +177,7 @@ def _refuse(runtime: Runtime, function: Function, statement: Statement) -> None:
 
 
 def _refuse_renaming(runtime: Runtime, known: Function, statement: Statement) -> None:
-    """Texts mention a table by its name, and nobody edits them."""
+    """Other texts mention a table by its name, and nobody edits them."""
     catalog = runtime.catalog
     users = [each.name for each in catalog.dependents(known.name) if each.id != known.id]
     users += [f"rule {each}" for each in catalog.rules_that_call(known.name)]
@@ -188,7 +188,7 @@ def _refuse_renaming(runtime: Runtime, known: Function, statement: Statement) ->
             f"{'mentions' if len(set(users)) == 1 else 'mention'} it",
             code="in-use",
             span=statement.span,
-            hint="drop those first, and create them anew",
+            hint="drop those first, and create them again",
         )
 
 
@@ -215,7 +215,7 @@ def _edit(edited: Edited, action: exp.Expr) -> None:
             _change(edited, action)
         case _:
             raise LanguageError(
-                f"ALTER TABLE ... {action.sql('spark')} is not there yet",
+                f"ALTER TABLE ... {action.sql('spark')} is not supported",
                 code="unsupported",
                 span=edited.statement.place(action),
                 hint="ADD COLUMN, DROP COLUMN, RENAME, SET and DROP of NOT NULL and DEFAULT are",
@@ -283,8 +283,9 @@ def _change(edited: Edited, action: exp.Expr) -> None:
 
 
 def _text(edited: Edited, created: Statement, statement: Statement) -> str:
-    """The new CREATE TABLE; what is written must be read as what was meant."""
-    text = f"CREATE TABLE {edited.schema.sql(DIALECT)}"  # of a whole CREATE it leaves out UNIQUE
+    """The new CREATE TABLE; parsing it must give what was meant."""
+    # for a whole CREATE, sqlglot leaves out UNIQUE
+    text = f"CREATE TABLE {edited.schema.sql(DIALECT)}"
     if created.key:
         renamed = {old: new for new, old in edited.came.items()}
         gone = next((each for each in created.key if each not in renamed), None)
@@ -296,10 +297,13 @@ def _text(edited: Edited, created: Statement, statement: Statement) -> str:
     (again,) = statements(text)
     if again.node.this != edited.schema:
         raise LanguageError(
-            "this table cannot be altered: its constraints cannot be written again",
+            (
+                "this table cannot be altered, because its constraints cannot be written as "
+                "text again"
+            ),
             code="unsupported",
             span=statement.span,
-            hint="create another table, and INSERT INTO it what is in this one",
+            hint="create another table, and INSERT the rows of this one",
         )
     return text
 
@@ -310,7 +314,7 @@ def _text(edited: Edited, created: Statement, statement: Statement) -> str:
 def _rows(
     runtime: Runtime, known: Function, function: Function, edited: Edited
 ) -> list[tuple[Any, ...]]:
-    """The rows of the table as it is to be, with defaults in columns that are new."""
+    """The rows of the altered table, with defaults in new columns."""
     before, after = table_of(known), table_of(function)
     rows = runtime.engine.matching(before.relation, {})
     (created,) = statements(function.text)
@@ -331,7 +335,7 @@ def _rows(
     for column, position in zip(after.columns, after.positions, strict=True):
         if not column.type.nullable and any(row[position] is None for row in found):
             raise IntegrityError(
-                f"{after.name}.{column.name} cannot be NULL, and there are rows in which it is",
+                f"{after.name}.{column.name} cannot be NULL, but some rows have NULL there",
                 code="null",
                 hint="give it a DEFAULT, or UPDATE those rows first",
             )
@@ -339,8 +343,8 @@ def _rows(
 
 
 def _bring_along(runtime: Runtime, function: Function, edited: Edited) -> None:
-    """Compile again what depends on the table. Views that no longer work go with CASCADE; without
-    it they are named, and so is everything else that objects."""
+    """Recompile what depends on the table. With CASCADE, views that no longer work are dropped;
+    otherwise the error names everything that no longer works."""
     if runtime.redefined is not None:
         recheck(runtime, function.name, skip=function.id)
         return

@@ -1,7 +1,7 @@
-"""INSERT, UPDATE, DELETE, MERGE and TRUNCATE: which rows come and which go.
+"""INSERT, UPDATE, DELETE, MERGE and TRUNCATE.
 
-A statement first finds all of its rows by a query, in the state that it began with; then it removes
-and inserts them. Rows are as they are stored.
+A statement first finds all of its rows by a query over the state at its start; then it deletes and
+inserts them. Rows are in stored form.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from harken.values.types import Type
 
 class Changes(Conflicts):
     def run(self, statement: Statement) -> Found | None:
-        """Change what a statement says; what its RETURNING gives, if it has one."""
+        """Run a statement; returns the rows of its RETURNING, if it has one."""
         match statement.node:
             case exp.Insert():
                 return self._insert(statement, statement.node)
@@ -68,20 +68,20 @@ class Changes(Conflicts):
         return self._inserted(table, node, rows, statement)
 
     def _called(self, found: Found, names: list[str] | None, statement: Statement) -> list[str]:
-        """The columns that INSERT ... BY NAME is of: those that its query has names of."""
+        """The columns of INSERT ... BY NAME: the names of its query's columns."""
         if names is not None:
             raise LanguageError(
                 "BY NAME takes the columns from the query",
                 code="syntax",
                 span=statement.span,
-                hint="leave out the columns behind the table, or BY NAME",
+                hint="leave out the columns after the table, or BY NAME",
             )
         return [name.lower() for name in found.names]
 
     def _inserted(
         self, table: Table, node: exp.Insert, rows: list[Row], statement: Statement
     ) -> Found | None:
-        """Rows that come, or change those that they are in conflict with."""
+        """Insert rows, or change those that they conflict with."""
         gone: list[Row] = []
         conflict = node.args.get("conflict")
         if conflict is not None:
@@ -94,7 +94,7 @@ class Changes(Conflicts):
     def _settled(
         self, table: Table, node: exp.Insert, met: Sequence[Row], statement: Statement
     ) -> tuple[list[Row], list[Row]]:
-        """What ON CONFLICT DO UPDATE makes of the rows that others are in conflict with."""
+        """What ON CONFLICT DO UPDATE makes of the existing rows."""
         conflict = node.args["conflict"]
         if not conflict.expressions:
             return [], []
@@ -117,7 +117,7 @@ class Changes(Conflicts):
     def _delete(self, statement: Statement, node: exp.Delete) -> Found | None:
         table = self._target(node.this, statement)
         where = node.args.get("where")
-        if node.args.get("using"):  # a row goes once, however often it is matched
+        if node.args.get("using"):  # a row is deleted once, however often it matches
             first, *rest = node.args["using"]
             match = exp.select("1").from_(first.copy())
             for each in rest:
@@ -146,8 +146,8 @@ class Changes(Conflicts):
     def _matched_once(
         self, table: Table, chosen: Sequence[Chosen], statement: Statement
     ) -> list[Chosen]:
-        """Each row with the one thing that is made of it, and of its copies, however often it is
-        matched."""
+        """Each row once with the values computed for it and its copies, however often it
+        matches."""
         different = dict.fromkeys(chosen)
         taken = Counter(old for old, _ in different)
         self._check_matches(table, taken, statement, "UPDATE", once=True)
@@ -162,7 +162,7 @@ class Changes(Conflicts):
         types: Sequence[Type],
         statement: Statement,
     ) -> tuple[list[Row], list[Row]]:
-        """The rows that go, and what comes for each."""
+        """The rows to delete, and the replacement for each."""
         places = self._converters(table, names, types, statement)
         gone, come = [], []
         for old, values in chosen:
@@ -175,7 +175,7 @@ class Changes(Conflicts):
         return gone, come
 
     def _merge(self, statement: Statement, node: exp.Merge) -> None:
-        """Of the WHENs of a kind the first whose condition holds for a row is its."""
+        """For each row the first WHEN of its kind whose condition holds applies."""
         table = self._target(node.this, statement)
         gone: list[Row] = []
         come: list[Row] = []
@@ -209,8 +209,8 @@ class Changes(Conflicts):
         tests: Sequence[exp.Expr],
         statement: Statement,
     ) -> tuple[list[Row], list[Row]]:
-        """The rows of the table that a WHEN is about, and what it makes of them: nothing if it
-        deletes them."""
+        """The rows of the table that a WHEN applies to, and their replacements; none if it deletes
+        them."""
         source, on, then = node.args["using"], node.args["on"], when.args["then"]
         names: list[str] = []
         values: list[exp.Expr] = []
@@ -243,7 +243,7 @@ class Changes(Conflicts):
     def _same_names(
         self, table: Table, source: exp.Expr, statement: Statement
     ) -> tuple[list[str], list[exp.Expr]]:
-        """All columns of the table, and those of the source that are called the same."""
+        """All columns of the table, and the columns of the source with the same names."""
         star = exp.select("*").from_(source.copy()).limit(0)
         there = [name.lower() for name in self._reading.rows(statement, star).names]
         names = [column.name for column in table.columns]
@@ -253,7 +253,7 @@ class Changes(Conflicts):
                 f"the source has no column {missing}",
                 code="unknown-column",
                 span=statement.span,
-                hint="* takes all columns of the table: name those that are meant",
+                hint="* takes all columns of the table: name the columns instead",
             )
         alias = source.alias_or_name
         return names, [exp.column(name, table=alias or None) for name in names]
@@ -266,7 +266,7 @@ class Changes(Conflicts):
         tests: Sequence[exp.Expr],
         statement: Statement,
     ) -> list[Row]:
-        """The rows that are inserted for those of the source that match nothing."""
+        """The rows to insert for source rows without a match."""
         source, on = node.args["using"], node.args["on"]
         names: list[str] | None
         if isinstance(then.this, exp.Star):

@@ -21,7 +21,7 @@ CONSTRAINTS = (
 
 
 def columns_of(schema: exp.Schema, statement: Statement) -> tuple[tuple[Column, ...], list[str]]:
-    """The columns, and the names of those that are the key."""
+    """The columns, and the names of the key columns."""
     columns: list[Column] = []
     key: list[str] = []
     keys = 0
@@ -52,7 +52,7 @@ def columns_of(schema: exp.Schema, statement: Statement) -> tuple[tuple[Column, 
                 raise _without_type(each, statement)
             case _:
                 raise LanguageError(
-                    f"the constraint {each.sql('spark')} is not there yet",
+                    f"the constraint {each.sql('spark')} is not supported",
                     code="unsupported",
                     span=statement.place(each),
                     hint="PRIMARY KEY, NOT NULL, DEFAULT, UNIQUE, CHECK and FOREIGN KEY are",
@@ -69,7 +69,7 @@ def columns_of(schema: exp.Schema, statement: Statement) -> tuple[tuple[Column, 
     if unknown is not None:
         near = nearest(unknown, names)
         raise NameFault(
-            f"there is no column {unknown} to be the key",
+            f"there is no column {unknown} for the key",
             code="unknown-column",
             span=statement.place(schema),
             hint=f"did you mean {near}?" if near else None,
@@ -85,12 +85,12 @@ def columns_of(schema: exp.Schema, statement: Statement) -> tuple[tuple[Column, 
 def with_key(
     columns: tuple[Column, ...], key: list[str], statement: Statement
 ) -> tuple[tuple[Column, ...], list[str]]:
-    """KEY (...) at the end of the statement says the same as PRIMARY KEY among the columns."""
+    """KEY (...) at the end of the statement means the same as PRIMARY KEY among the columns."""
     names = [column.name for column in columns]
     unknown = next((each for each in statement.key if each not in names), None)
     if key or unknown is not None:
         raise TypeFault(
-            "a table has one key" if key else f"there is no column {unknown} to be the key",
+            "a table has one key" if key else f"there is no column {unknown} for the key",
             code="exists" if key else "unknown-column",
             span=statement.span,
         )
@@ -125,7 +125,7 @@ def _column(node: exp.ColumnDef, statement: Statement) -> tuple[Column, bool]:
                 pass
             case _:
                 raise LanguageError(
-                    f"the constraint {each.sql('spark')} is not there yet",
+                    f"the constraint {each.sql('spark')} is not supported",
                     code="unsupported",
                     span=statement.place(node),
                     hint="PRIMARY KEY, NOT NULL, DEFAULT, UNIQUE, CHECK and FOREIGN KEY are",

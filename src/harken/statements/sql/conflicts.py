@@ -1,8 +1,8 @@
-"""ON CONFLICT and RETURNING: statements that look at the rows that they change.
+"""ON CONFLICT and RETURNING: statements that look at the rows they change.
 
-A row is in conflict with one that has the same values in a key or in what is UNIQUE; NULL is equal
-to nothing. What RETURNING says is computed of the rows as they are after the statement, or of those
-that it deleted.
+A row conflicts with one that has the same values in the key or in a UNIQUE constraint; NULL equals
+nothing. RETURNING is computed from the rows as they are after the statement, or from the deleted
+ones.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from harken.statements.sql.row_changes import RowChanges
 from harken.values.rows import Row
 
 CHUNK = 200
-"""So many rows are written out in one query."""
+"""Rows written as literals into one query."""
 
 
 class Conflicts(RowChanges):
     def _conflicts(
         self, table: Table, node: exp.Expr, rows: Sequence[Row], statement: Statement
     ) -> tuple[list[Row], list[Row]]:
-        """The rows that are in conflict with none, there or before them, and the others."""
+        """Split the rows into those without a conflict and the others."""
         targets = self._conflict_columns(table, node, statement)
         places = [self._positions(table, names) for names in targets]
         seen: list[set[Row]] = [set() for _ in places]
@@ -44,7 +44,7 @@ class Conflicts(RowChanges):
                     f"two of the rows have the same {', '.join(targets[0])}",
                     code="not-unique",
                     span=statement.span,
-                    hint="ON CONFLICT DO UPDATE changes a row once",
+                    hint="ON CONFLICT DO UPDATE changes a row only once",
                 )
             if before or any(map(self._is_there(table), places, values)):
                 met.append(row)
@@ -67,7 +67,7 @@ class Conflicts(RowChanges):
     def _conflict_columns(
         self, table: Table, node: exp.Expr, statement: Statement
     ) -> list[list[str]]:
-        """The columns whose values must differ: those that are named, or all that must."""
+        """The columns whose values must be unique: the given ones, or all that must be."""
         keys = keys_of(table.name, self._runtime.catalog, statement)
         named = [each.this.name.lower() for each in node.args.get("conflict_keys") or []]
         if node.args.get("constraint") or node.args.get("index_where"):
@@ -94,7 +94,7 @@ class Conflicts(RowChanges):
                 else f"{table.name} has no PRIMARY KEY and nothing that is UNIQUE",
                 code="not-unique",
                 span=statement.span,
-                hint="ON CONFLICT names the PRIMARY KEY, or columns that are UNIQUE",
+                hint="ON CONFLICT must name the PRIMARY KEY, or UNIQUE columns",
             )
         return found[:1]
 
@@ -124,11 +124,11 @@ class Conflicts(RowChanges):
 
 
 def written(table: Table, rows: Sequence[Row], alias: str, statement: Statement) -> exp.Expr:
-    """Rows of a table as VALUES, with its columns; without any rows a query that has none."""
+    """Rows of a table as VALUES, with its columns; without any rows, a query that returns none."""
     types = [column.type for column in table.columns]
     if any(each.surrogate for each in types):
         raise LanguageError(
-            f"{table.name} has objects in it, which cannot be written out here",
+            f"{table.name} contains objects, which cannot be written as literals here",
             code="unsupported",
             span=statement.span,
         )

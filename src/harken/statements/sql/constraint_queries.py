@@ -28,7 +28,8 @@ from harken.statements.sql.view_clauses import translate_query
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """`said` is how it is written, `query` what breaks it, `parent` the table it refers to."""
+    """`said` is the constraint as written, `query` finds the violations, `parent` is the table it
+    refers to."""
 
     said: str
     query: exp.Expr
@@ -39,7 +40,7 @@ class Constraint:
 
 
 def declared(schema: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr | None]]:
-    """The constraints of CREATE TABLE, each with the column that it stands behind."""
+    """The constraints of CREATE TABLE, each with the column that it follows."""
     for each in schema.expressions:
         match each:
             case exp.ColumnDef():
@@ -53,7 +54,7 @@ def declared(schema: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr | None]]:
 
 
 def constraints_of(statement: Statement, catalog: Catalog) -> list[Constraint]:
-    """What a CREATE TABLE says that its rows must be."""
+    """The constraints that a CREATE TABLE declares."""
     node = statement.node
     schema = node.this
     if not isinstance(schema, exp.Schema):
@@ -106,7 +107,7 @@ def _unique(table: str, names: Sequence[str]) -> Constraint:
 def _check(table: str, node: exp.Expr, statement: Statement) -> Constraint:
     if node.find(exp.Query, exp.AggFunc, exp.Window) is not None:
         raise LanguageError(
-            "CHECK is about one row: queries and aggregates cannot stand in it",
+            "CHECK concerns one row: it cannot contain queries or aggregates",
             code="unsupported",
             span=statement.place(node),
         )
@@ -119,10 +120,10 @@ def _foreign_key(
 ) -> Constraint:
     if node.args.get("options"):
         raise LanguageError(
-            f"{' '.join(map(str, node.args['options']))} is not there",
+            f"{' '.join(map(str, node.args['options']))} is not supported",
             code="unsupported",
             span=statement.span,
-            hint="a rule can do it",
+            hint="a rule can do this",
         )
     target = node.this
     parent = (target.this if isinstance(target, exp.Schema) else target).name.lower()
@@ -144,7 +145,7 @@ def _foreign_key(
             f"{len(names)}",
             code="arity",
             span=statement.span,
-            hint=f"name the columns of {parent} that are meant",
+            hint=f"name the columns of {parent}",
         )
     pairs = zip(own, names, strict=True)
     same = (
@@ -160,7 +161,7 @@ def _foreign_key(
 
 
 def _keys_of(parent: str, table: str, statement: Statement, catalog: Catalog) -> list[list[str]]:
-    """The columns that tell the rows of a table apart: its key first, then what is UNIQUE."""
+    """The columns that identify the rows of a table: its key first, then UNIQUE columns."""
     if parent == table:
         return _unique_columns(statement)
     tables = SqlTables(catalog)
@@ -175,7 +176,7 @@ def _keys_of(parent: str, table: str, statement: Statement, catalog: Catalog) ->
 
 
 def keys_of(table: str, catalog: Catalog, statement: Statement) -> list[list[str]]:
-    """The columns that tell the rows of a table apart, each of them once."""
+    """The columns that identify the rows of a table, each once."""
     found = _keys_of(table, "", statement, catalog)
     return [key for i, key in enumerate(found) if sorted(key) not in map(sorted, found[:i])]
 
@@ -196,7 +197,7 @@ def _unique_columns(statement: Statement) -> list[list[str]]:
 
 
 def compile_constraints(function: Function, catalog: Catalog) -> list[WatchedConstraint]:
-    """The constraints of a table as views; raises where one of them means nothing."""
+    """The constraints of a table as views; raises if one is invalid."""
     if not is_table(function) or not _may_have(function.text):
         return []
     (statement,) = statements(function.text)

@@ -42,7 +42,7 @@ PROPERTIES = (
 
 
 def create(runtime: Runtime, statement: Statement) -> Function | None:
-    """Create a table or a view; a materialized view is returned, for it has no rows yet."""
+    """Create a table or a view; a materialized view is returned, because it has no rows yet."""
     node = statement.node
     assert isinstance(node, exp.Create)
     kind = str(node.args.get("kind", "")).upper()
@@ -77,8 +77,8 @@ def create(runtime: Runtime, statement: Statement) -> Function | None:
 
 
 def make_room(runtime: Runtime, statement: Statement) -> bool:
-    """Drop what CREATE OR REPLACE TABLE replaces, if its rows are in the lake or are going there:
-    then nothing may read it. Everything else is replaced in its place, see `create`."""
+    """Drop what CREATE OR REPLACE TABLE replaces, if its rows are in the lake or go there: then
+    nothing may read it. Everything else is replaced in place, see `create`."""
     node = statement.node
     assert isinstance(node, exp.Create)
     known = SqlTables(runtime.catalog).function(created_name(node))
@@ -95,15 +95,16 @@ def make_room(runtime: Runtime, statement: Statement) -> bool:
             f"{'reads' if len(readers) == 1 else 'read'} it",
             code="in-use",
             span=statement.span,
-            hint="a table in the lake is replaced when nothing reads it: drop what does first",
+            hint=("drop those first: a table in the lake can be replaced only when nothing "
+                     "reads it"),
         )
     drop_function(runtime, known, False, statement)
     return True
 
 
 def _may_replace(node: exp.Create, known: Function) -> bool:
-    """Tables replace tables, and views, materialized or not, views. What has arguments, or a name
-    that differs in upper and lower case, is something else."""
+    """A table can replace a table, and a view a view, materialized or not; but nothing replaces
+    something with arguments, or a name that differs in case."""
     if not node.args.get("replace") or known.name != created_name(node):
         return False
     if str(node.args.get("kind", "")).upper() == "TABLE":
@@ -116,15 +117,15 @@ def _check_properties(node: exp.Create, statement: Statement) -> None:
     for each in properties.expressions if properties is not None else ():
         if not isinstance(each, PROPERTIES):
             raise LanguageError(
-                f"{each.sql('spark')} is not there yet",
+                f"{each.sql('spark')} is not supported",
                 code="unsupported",
                 span=statement.span,
             )
 
 
 def _create_view(runtime: Runtime, statement: Statement, known: Function | None) -> Function | None:
-    """Make a view, perhaps in the place of one that is known. A materialized view that replaces
-    nothing is returned: it has no rows yet."""
+    """Create a view, perhaps in place of an existing one. A materialized view that replaces nothing
+    is returned: it has no rows yet."""
     catalog = runtime.catalog
     function, mentioned = read_view(statement, catalog)
     if function.name in mentioned:
@@ -132,7 +133,7 @@ def _create_view(runtime: Runtime, statement: Statement, known: Function | None)
             f"the view {function.name} mentions itself",
             code="unsupported",
             span=statement.span,
-            hint="a query mentions itself in WITH RECURSIVE",
+            hint="only WITH RECURSIVE allows a query to mention itself",
         )
     refuse_circle(catalog, function.name, mentioned)
     function = replace(function, relation=relation_of(function))
@@ -145,7 +146,7 @@ def _create_view(runtime: Runtime, statement: Statement, known: Function | None)
         if known is not None:
             make_way(runtime, known)
         made = store(runtime, function, dependencies=Dependencies(mentioned), resident=True)
-        if known is not None:  # what reads it wants its rows
+        if known is not None:  # its readers need its rows
             kept = compile_kept(made, catalog)
             put_rows(runtime, kept, rows_of(runtime, kept))
     recheck(runtime, function.name, skip=function.id)

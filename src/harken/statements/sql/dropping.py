@@ -53,7 +53,7 @@ def drop_with_readers(runtime: Runtime, function: Function, statement: Statement
 
 
 def _staying(runtime: Runtime, function: Function, others: list[Function]) -> dict[str, str]:
-    """What depends on a table and does not go with it, and how each can be ended."""
+    """Dependents of a table that are not dropped with it, and how to remove each."""
     found = {
         f.name: f"DROP TABLE {f.name}"
         if f.language == SQL
@@ -89,7 +89,7 @@ def drop_function(
     users = ([] if cascade else sorted(f.name for f in views)) + list(staying)
     if users:
         ways = [f"first {', '.join(staying.values())}"] if staying else []
-        ways += ["say CASCADE, or drop the views first"] if views and not cascade else []
+        ways += ["add CASCADE, or drop the views first"] if views and not cascade else []
         raise IntegrityError(
             f"{function.name} cannot be dropped: {', '.join(users)} would no longer work",
             code="in-use",

@@ -1,4 +1,4 @@
-"""SQL as one of the languages."""
+"""SQL as a language of Harken."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _WORDS = (
     "WITH"
 )
 KEYWORDS = tuple(_WORDS.split())
-"""Those that Harken's statements begin with or consist of, not all that SQL reserves."""
+"""The words that Harken's statements begin with or consist of, not all that SQL reserves."""
 
 
 class Sql:
@@ -79,7 +79,7 @@ class Sql:
         return recheck(runtime, function)
 
     def check_rows(self, function: Function, rows: Sequence[tuple[Any, ...]]) -> None:
-        """The types of its columns say all that a table can hold."""
+        """Column types are the only limits of a table."""
 
 
 register(Sql())

@@ -1,7 +1,7 @@
-"""Bulk loading of a table: rows of an Arrow table, or any tuples, without a statement for each.
+"""Bulk loading of a table from an Arrow table or any tuples, without a statement for each.
 
-Values are checked by type as everywhere else. A row whose key is there already fails, and then none
-of them is loaded.
+Values are checked by type as everywhere else. A row whose key exists already fails, and then
+nothing is loaded.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def table_to_load(runtime: Runtime, name: str) -> Table | None:
 
 
 def load_rows(runtime: Runtime, table: Table, rows: Any, columns: Sequence[str] | None) -> None:
-    """Insert rows, whose values are those of `columns`, or of all columns as declared."""
+    """Insert rows whose values belong to `columns`, or to all columns as declared."""
     rows = as_table(rows)
     declared = [column.name for column in table.columns]
     names = list(columns or getattr(rows, "column_names", declared))

@@ -1,7 +1,7 @@
-"""CREATE TABLE ... USING lake LOCATION '...': a table that exists, as a table of SQL.
+"""CREATE TABLE ... USING lake LOCATION '...': an existing table as an SQL table.
 
-Its columns are those that are named, or all; any may be NULL that is not declared otherwise, and
-rows count unless there is a key. What changes there is taken in step by step; nothing is written.
+It has the named columns, or all; a column may be NULL unless declared otherwise, and without a key
+duplicates count. Steps read its changes; nothing is written to it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from harken.statements.declaring import declare_stored
 
 FORMATS = ("lake", "delta", "parquet", "csv", "json")
 TEXTS = ("csv", "json")
-"""Files of these do not say what types their columns have."""
+"""Files in these formats do not give the types of their columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a table is, and what its columns are called there."""
+    """Where a table is, and the names of its columns there."""
 
     path: str
     format: str | None
@@ -93,7 +93,7 @@ def _place(statement: Statement, declared: Sequence[Column], roots: Roots) -> Pl
     given, format = location.this.name, "lake" if kind is None else kind.name.lower()
     if format not in FORMATS:
         raise LanguageError(
-            f"there are no tables of {format}",
+            f"the format {format} is not supported",
             code="unsupported",
             span=statement.span,
             hint="say USING " + " or ".join(FORMATS),
@@ -115,9 +115,7 @@ def _place(statement: Statement, declared: Sequence[Column], roots: Roots) -> Pl
     roots.check_contents(path, tuple, statement.span)
     kind_of_files = format if format != "lake" else format_of(Path(path))
     found = Place(path, kind_of_files, schema_of(Path(path), kind_of_files))
-    if (
-        kind_of_files in TEXTS and declared
-    ):  # by the names in the files, of the types that are declared
+    if kind_of_files in TEXTS and declared:  # by the names in the files, with the declared types
         types = ((found.names.get(c.name, c.name), rows.arrow_type(c.type)) for c in declared)
         return replace(found, schema=rows.schema_of(types))
     return found
@@ -134,7 +132,7 @@ def _delta_table(path: str, roots: Roots, statement: Statement) -> Place:
             f"the table at {path} cannot be read: {str(error).partition(chr(10))[0]}",
             code="cannot-open",
             span=statement.span,
-            hint="check the address, and what gives access to it",
+            hint="check the address, and the access to it",
         ) from error
     return Place(path, None, found.schema)
 
@@ -149,7 +147,7 @@ def _found(place: Place) -> list[Column]:
 
 
 def _checked(place: Place, declared: Sequence[Column], statement: Statement) -> list[Column]:
-    """The columns that are named, if the table has them and they are of those types."""
+    """The named columns, if the table has them with those types."""
     from harken.engines.arrow_rows import type_of_column
 
     for column in declared:
@@ -162,13 +160,13 @@ def _checked(place: Place, declared: Sequence[Column], statement: Statement) -> 
                 f"not {type_name(column.type)}",
                 code="type-mismatch",
                 span=statement.span,
-                hint="declare it so, and CAST it in a view",
+                hint="declare it with that type, and CAST it in a view",
             )
     return list(declared)
 
 
 def _text(name: str, columns: Sequence[Column], key: Sequence[str], place: Place) -> str:
-    """The statement that says all of it: what is read when the database is opened again."""
+    """The complete statement, which is read when the database is reopened."""
     parts = [
         f"`{column.name}` {type_name(column.type)}" + ("" if column.type.nullable else " NOT NULL")
         for column in columns

@@ -1,13 +1,13 @@
-"""Materialized views: the rows of a query in a table, which follows at every commit.
+"""Materialized views: the rows of a query in a table, brought up to date at every commit.
 
-The table is a stored function like any other; the network watches its query and puts what the
-query gained and lost into the table. In the same wave that change goes on to whatever reads the
-table: views, rules, other materialized views. Only the network writes the table.
+The table is a stored function like any other; the network watches its query and applies the changes
+of the query to the table. In the same wave that change goes on to whatever reads the table: views,
+rules, other materialized views. Only the network writes the table.
 
-When the query comes to mean something else, because a view or function that it reads was defined
-again, the next propagation compares the table with all rows of the query.
+When the query gets another meaning, because a view or function it reads was redefined, the next
+propagation compares the table with all rows of the query.
 
-Law: after a commit the table has the rows of its query, each as often.
+Law: after a commit the table has the rows of its query, with the same multiplicities.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from harken.statements.sql.view_clauses import stored_query
 
 
 def kept_name(function: str) -> str:
-    """What the condition of a materialized view is called in the network."""
+    """The name of a materialized view's condition in the network."""
     return f"materialized {function}"
 
 
@@ -62,8 +62,8 @@ class KeptView(WatchedView):
 
 
 def compile_kept(function: Function, catalog: Catalog, before: KeptView | None = None) -> KeptView:
-    """What the network stores for a materialized view. If that is what it was `before`, it is not
-    planned again."""
+    """What the network stores for a materialized view. If that equals `before`, it is not planned
+    again."""
     assert function.relation is not None
     query = stored_query(function, catalog)
     program = assemble(query.rows.relation, query.definitions.values(), catalog)
@@ -79,11 +79,11 @@ def compile_kept(function: Function, catalog: Catalog, before: KeptView | None =
 
 
 INDEXED = 4
-"""By so many columns a row is looked for when it goes."""
+"""The number of columns that are indexed to find a row to delete."""
 
 
 class KeptViews(Consumer):
-    """Sees to it that the network stores every materialized view of the catalog."""
+    """Makes sure that the network stores every materialized view of the catalog."""
 
     def __init__(self, runtime: Runtime, network: Network) -> None:
         self._runtime = runtime
@@ -106,7 +106,7 @@ class KeptViews(Consumer):
         ]
         wanted = {each.name: each for each in kept}
         for name in self._network.graph.hold(None, wanted.values()):
-            # If another session did it, that session brought the tables along.
+            # If another session did it, that session updated the tables.
             if catalog.changed and name in before:
                 is_new = before[name].table != wanted[name].table
                 if not is_new or self._network.captures.has_pending(
@@ -117,8 +117,8 @@ class KeptViews(Consumer):
         self._filled.clear()
 
     def fill(self, function: Function) -> None:
-        """Let the table of a new view have the rows that its query has now. What that takes is the
-        first that is known of the view, and what it wants to keep is there before any change."""
+        """Fill the table of a new view with the present rows of its query. The time this takes is
+        the first measurement of the view, and its kept state is built before any change."""
         node = self._network.graph.node(kept_name(function.id))
         if node is None:
             self._fill_early(function)
@@ -142,9 +142,9 @@ class KeptViews(Consumer):
         self._filled.add(kept.name)
 
     def compare_again(self, function: Function) -> None:
-        """Compare the table with all rows of its query when the transaction ends, and so every
-        materialized view above it. What is kept of them is dropped: nothing says that it was
-        computed from the rows that the table has now."""
+        """Compare the table with all rows of its query when the transaction ends, and do the same
+        for every materialized view above it. Their kept state is dropped: nothing proves that it
+        was computed from the present rows of the table."""
         graph = self._network.graph
         views = dict[str, WatchedView]()
         tables = [function.relation]
@@ -160,14 +160,14 @@ class KeptViews(Consumer):
 
 
 def rows_of(runtime: Runtime, kept: KeptView) -> list[tuple[Any, ...]]:
-    """All rows that the query of a materialized view has now."""
+    """All present rows of a materialized view's query."""
     runtime.engine.measure()
     plan = prepare(kept.program, runtime.catalog.hierarchy)
     return runtime.engine.compile(plan).rows(())
 
 
 def put_rows(runtime: Runtime, kept: KeptView, rows: list[tuple[Any, ...]]) -> None:
-    """Give an empty table its rows, and an index by which they are found when they go."""
+    """Fill an empty table, and index it for finding rows to delete."""
     runtime.engine.insert_many(kept.table, rows)
     indexed = tuple(range(min(kept.table.arity, INDEXED)))
     runtime.engine.indexes.ensure([(kept.table, indexed)])

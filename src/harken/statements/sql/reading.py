@@ -1,4 +1,4 @@
-"""Queries that stand by themselves: evaluated, ordered, shown."""
+"""Queries as statements: evaluated, ordered, shown."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from harken.values.rows import Row
 from harken.values.types import TEXT, Type
 
 CACHED = 512
-"""So many queries are kept compiled."""
+"""The number of compiled queries in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The rows of a query as they are stored, with the names and types of their columns."""
+    """The rows of a query in stored form, with the names and types of their columns."""
 
     names: tuple[str, ...]
     types: tuple[Type, ...]
@@ -80,7 +80,7 @@ class Reading:
         """`translation` is that of the query, if it was translated already."""
         if has_random_call(node):
             return self._compile(statement, node, translation)
-        key = (statement.text, canonical_text(node))  # the text has the names of columns
+        key = (statement.text, canonical_text(node))  # the text contains the names of columns
         if key not in self._compiled:
             self._compiled[key] = self._compile(statement, node, translation)
         return self._compiled[key]
@@ -96,11 +96,11 @@ class Reading:
         return rows, self._runtime.engine.compile(prepare(program, catalog.hierarchy))
 
     def ordered(self, statement: Statement) -> Found:
-        """The rows of a statement, as its ORDER BY, LIMIT and OFFSET say."""
+        """The rows of a statement, after its ORDER BY, LIMIT and OFFSET."""
         keys = OrderKeys(statement.node, Draft(statement, "query"))
         found = self.rows(statement, keys.query)
         rows, width = found.rows, len(found.names)
-        if keys.count is not None or keys.offset:  # what the order leaves open is as in a view
+        if keys.count is not None or keys.offset:  # ties are broken as in a view
             for place in reversed(range(width - keys.added)):
                 _sort(rows, place, descending=False, nulls_first=True)
         for place, descending, nulls_first in reversed(keys.order(width)):
@@ -124,7 +124,7 @@ class Reading:
 
 
 def _facts(translation: Translation) -> Found | None:
-    """Rows that are written out; None if anything in them must be computed."""
+    """Literal rows; None if anything in them must be computed."""
     rows, definitions = translation.rows, translation.definitions
     facts, waiting = list[Row](), list(definitions[rows.relation.id].clauses)
     for clause in waiting:
@@ -143,14 +143,14 @@ def _maintenance(program: Program, engine: Engine) -> list[str]:
     """How the changes of a view with this query would be found."""
     in_lake = [name for name, each in stored_relations(program).items() if engine.is_in_lake(each)]
     looked = [
-        f"{each}" if each.how in SAID_ALONE else f"looking again at {each}"
+        f"{each}" if each.how in SAID_ALONE else f"recomputing {each}"
         for each in looked_at(program, in_lake)
     ]
-    return looked or ["differentials of all that changed"]
+    return looked or ["differentials of everything that changed"]
 
 
 def _sort(rows: list[Row], position: int, descending: bool, nulls_first: bool) -> None:
-    """By one column; rows with equal values keep their order."""
+    """Sort by one column; rows with equal values keep their order."""
     present = [row for row in rows if row[position] is not None]
     missing = [row for row in rows if row[position] is None]
     present.sort(key=lambda row: row[position], reverse=descending)

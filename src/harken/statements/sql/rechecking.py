@@ -1,8 +1,8 @@
-"""Tables and views of SQL, compiled again after something that they depend on has changed.
+"""Recompiles SQL tables and views after something they depend on has changed.
 
-A view takes the columns that its query has now. A materialized view whose columns are the same
-keeps its table, and propagation brings its rows up to date; with other columns it gets a new table,
-filled with the present rows of its query.
+A view gets the present columns of its query. A materialized view with unchanged columns keeps its
+table, and propagation brings its rows up to date; with other columns it gets a new table, filled
+with the present rows of its query.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     SELECT columns of v FROM v WHERE condition
 
-The constants of the condition are lifted out of the clause that it becomes: conditions that differ
-in their constants alone have one shape, and one plan.
+The constants of the condition are lifted out of the resulting clause: conditions that differ only
+in their constants have one shape, and one plan.
 
-Law: the rows are those of the view for which the condition is true, each as often as there.
+Law: the rows are those of the view for which the condition is true, with the same multiplicities.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from harken.lang.sql.random_calls import number_random_calls
 from harken.planner.lift import lift_constants
 
 PARTS = {"expressions", "from_", "from", "where"}
-"""What a query with nothing but a condition has."""
+"""The parts of a query that has a condition and nothing else."""
 
 LONGEST_CACHED = 1_000
-"""In characters: longer conditions are translated anew each time, so that the cache stays small."""
+"""In characters: longer conditions are translated each time, to keep the cache small."""
 
 
 def condition_text(where: str | Mapping[str, Any]) -> str:
-    """A condition as it is kept: texts that read the same are the same.
+    """A condition in normal form: texts that parse the same are equal.
 
     >>> condition_text("price<5"), condition_text({"name": "Pen", "limit": None})
     ('price < 5', "`name` = 'Pen' AND `limit` IS NULL")
@@ -70,7 +70,7 @@ def _text_of(where: str) -> str:
 
 def _equal_to(values: Mapping[str, Any]) -> str:
     if not values:
-        raise TypeFault("a condition names a column at least", code="bad-value")
+        raise TypeFault("a condition must name at least one column", code="bad-value")
     parts = []
     for name, value in values.items():
         check_text(name, "the name of a column")
@@ -100,12 +100,12 @@ def _literal(value: Any) -> exp.Expr:
     raise TypeFault(
         f"a column cannot be compared with {value!r}",
         code="type-mismatch",
-        hint="give a number, a text, a boolean, a date or None",
+        hint="use a number, a text, a boolean, a date or None",
     )
 
 
 def restricted(function: Function, where: str, catalog: Catalog) -> Restriction:
-    """The rows that meet the condition, in the order of the view's own columns."""
+    """The rows that meet the condition, with the view's columns in their own order."""
     view = _View.of(function)
     alone = _restricted_alone if len(where) <= LONGEST_CACHED else _restricted_alone.__wrapped__
     try:
@@ -116,15 +116,15 @@ def restricted(function: Function, where: str, catalog: Catalog) -> Restriction:
 
 @lru_cache(maxsize=4096)
 def _restricted_alone(view: _View, where: str) -> Restriction:
-    """A condition on nothing but the columns of the view. It means the same in all sessions, so
-    those of one process translate it once."""
+    """A condition on the view's columns only. It means the same in all sessions, so it is
+    translated once per process."""
     return _restricted(view, where, None)
 
 
 def _restricted(view: _View, where: str, others: SqlTables | None) -> Restriction:
     translation = _translated(view, where, others, "restricted")
     digest = translation.digest()
-    if translation.own:  # what was made for the condition is named after what it says
+    if translation.own:  # auxiliary relations of the condition are named after what it says
         owner = f"{view.relation.name} where {digest}"
         translation = _translated(view, where, others, owner)
     (clause,) = translation.rows.clauses
@@ -140,14 +140,14 @@ def _restricted(view: _View, where: str, others: SqlTables | None) -> Restrictio
 
 @dataclass(frozen=True, slots=True)
 class _Translation:
-    """A condition as definitions: of the rows that meet it, and of what that mentions."""
+    """A condition as definitions: of the rows that meet it, and of what it mentions."""
 
     rows: Definition
     own: tuple[Definition, ...]
     mentions: frozenset[str]
 
     def digest(self) -> str:
-        """Stands for what the condition says, its constants left out."""
+        """Identifies what the condition says, apart from its constants."""
         lifted = [lift_constants(clause, constant_variable)[0] for clause in self.rows.clauses]
         text = repr((self.rows.relation, lifted, self.own))
         return hashlib.sha256(text.encode()).hexdigest()[:24]
@@ -186,7 +186,7 @@ def _select(name: str, where: str) -> str:
 
 
 def _statement(name: str, where: str) -> Statement:
-    """Text that goes on after its condition is none."""
+    """Reject text that continues after the condition."""
     text = _select(name, where)
     found = statements(text)
     node = found[0].node
@@ -196,14 +196,14 @@ def _statement(name: str, where: str) -> Statement:
             "this is more than a condition",
             code="syntax",
             span=Span(len(text) - len(where), len(text)),
-            hint="write what would stand after WHERE",
+            hint="write only what would follow WHERE",
         )
     return found[0]
 
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """A view as its condition sees it: a table whose columns all have different names."""
+    """A view as its condition sees it: a table with distinct column names."""
 
     name: str
     relation: Relation
@@ -249,7 +249,7 @@ class _Tables:
 
 
 def row_columns(view: Function) -> tuple[Column, ...]:
-    """The columns of the rows that a monitor gives, all with different names."""
+    """The columns of the rows that a monitor reports; their names are distinct."""
     table = table_of(view)
     ordered = sorted(zip(table.positions, table.columns, strict=True), key=lambda each: each[0])
     return tuple(_different(column for _, column in ordered))

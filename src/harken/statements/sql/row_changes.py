@@ -1,6 +1,5 @@
-"""Rows of a table as statements change them: found by a query, converted, checked, removed and
-inserted. Rows are as they are stored.
-"""
+"""The rows that statements change: found by a query, converted, checked, deleted and inserted. Rows
+are in stored form."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ from harken.values.rows import Row
 from harken.values.types import Type
 
 Chosen = tuple[Row, tuple[Any, ...]]
-"""A row, and what is computed of it."""
+"""A row, and values computed for it."""
 
 
 class RowChanges:
@@ -44,15 +43,15 @@ class RowChanges:
         function = tables.function(name)
         if table.relation.kind is not Kind.STORED or (function and function.materialized):
             raise TypeFault(
-                f"{name} is a view, and only tables are changed",
+                f"{name} is a view, and only tables can be changed",
                 code="not-updatable",
                 span=statement.place(node),
-                hint="change the tables that it is made of",
+                hint="change the tables that it is defined over",
             )
         return table
 
     def _with_defaults(self, table: Table, names: Sequence[str], node: exp.Expr) -> exp.Expr:
-        """VALUES with what DEFAULT stands for."""
+        """VALUES with each DEFAULT replaced by its value."""
         node = node.copy()
         for row in node.expressions:
             for name, value in zip(names, row.expressions, strict=False):
@@ -99,12 +98,12 @@ class RowChanges:
         return rows
 
     def _defaults(self, table: Table, rows: int) -> dict[str, Iterator[Any]]:
-        """The values of columns that are not given; without one it is NULL."""
+        """The values of columns that are not given; NULL without a default."""
         created = self._created(table)
         return {} if created is None else defaults(self._reading, created, table.columns, rows)
 
     def _created(self, table: Table) -> Statement | None:
-        """The CREATE TABLE of a table that SQL made."""
+        """The CREATE TABLE of a table that SQL created."""
         function = SqlTables(self._runtime.catalog).function(table.name)
         if function is None or function.language != SQL:
             return None
@@ -126,7 +125,7 @@ class RowChanges:
         nodes = [part for each in nodes for part in _single(each)]
         if any(not isinstance(each, exp.EQ) for each in nodes):
             raise LanguageError(
-                "SET * is not there",
+                "SET * is not supported here",
                 code="unsupported",
                 span=statement.span,
                 hint="name the columns",
@@ -146,7 +145,7 @@ class RowChanges:
     def _choosing(
         self, table: Table, target: exp.Expr, where: exp.Expr | None, values: Sequence[exp.Expr]
     ) -> exp.Select:
-        """The query for the rows that a condition chooses, with values computed of each."""
+        """The query for the rows that a condition selects, with values computed for each."""
         alias = target.alias_or_name
         columns = [exp.column(column.name, table=alias) for column in table.columns]
         query = exp.select(*columns, *(each.copy() for each in values)).from_(target.copy())
@@ -155,8 +154,7 @@ class RowChanges:
     def _chosen(
         self, table: Table, query: exp.Expr, statement: Statement
     ) -> tuple[list[Chosen], tuple[Type, ...]]:
-        """The rows of such a query as they are stored, with their values, and the types of
-        those."""
+        """The rows of such a query in stored form, with their values, and the types of those."""
         found = self._reading.rows(statement, query)
         width = len(table.columns)
         chosen = [(self._stored(table, row[:width]), row[width:]) for row in found.rows]
@@ -171,7 +169,7 @@ class RowChanges:
     def _converters(
         self, table: Table, names: Sequence[str], types: Sequence[Type], statement: Statement
     ) -> list[Any]:
-        """For each column that is set, its place and how a value of another type becomes its."""
+        """For each assigned column, its position and the conversion to its type."""
         places = []
         for name, type_ in zip(names, types, strict=True):
             at = next(i for i, column in enumerate(table.columns) if column.name == name)
@@ -187,19 +185,20 @@ class RowChanges:
         what: str = "MERGE",
         once: bool = False,
     ) -> None:
-        """Is each row taken as often as it is there, and no more? Or once, all copies together?"""
+        """Check that each row is taken as often as it occurs and no more; or once, all copies
+        together."""
         there = Counter(taken.keys()) if once else self._times(table, taken)
         if any(count > there[row] for row, count in taken.items()):
             raise IntegrityError(
                 f"{what}: a row of {table.name} is matched by several rows of the source",
                 code="not-unique",
                 span=statement.span,
-                hint="let the source have one row for each row of the table",
+                hint="make sure that the source has one row for each row of the table",
             )
 
     def _times(self, table: Table, rows: Collection[Row]) -> Counter[Row]:
-        """How often each of these rows is there, all of which are. Only a table without a key has
-        any twice, and has to be looked through."""
+        """The number of copies of each of these rows, all of which exist. Only a table without a
+        key can have duplicates, and must be searched."""
         is_read = rows and not table.relation.is_set
         return Counter(self._all(table) if is_read else dict.fromkeys(rows, 1))
 
@@ -222,7 +221,7 @@ class RowChanges:
     def _apply(self, table: Table, gone: Sequence[Row], come: Sequence[Row]) -> None:
         engine, relation = self._runtime.engine, table.relation
         left = Counter(come)
-        left.subtract(gone)  # what goes and comes back is no change
+        left.subtract(gone)  # a row that is deleted and inserted again is no change
         engine.expect(relation, list(left))
         old = [row for row, count in left.items() for _ in range(-count)]
         engine.remove_many(relation, old)
@@ -234,7 +233,7 @@ class RowChanges:
         engine.insert_many(relation, new)
 
     def _is_relation(self, table: Table) -> bool:
-        """Was it made by Datalog? A row that such a set has already is no error."""
+        """Whether Datalog created it. Inserting a row that such a set already has is no error."""
         function = SqlTables(self._runtime.catalog).function(table.name)
         return function is not None and function.language == DATALOG
 
@@ -261,8 +260,8 @@ class RowChanges:
 def defaults(
     reading: Reading, created: Statement, columns: Sequence[Column], rows: int
 ) -> dict[str, Iterator[Any]]:
-    """The defaults of a CREATE TABLE for some rows, as they are stored; refused where one is of
-    another type than its column."""
+    """The stored defaults of a CREATE TABLE for a number of rows; a default of another type than
+    its column is rejected."""
     found: dict[str, Iterator[Any]] = {}
     for each in created.node.find_all(exp.ColumnDef):
         default = each.find(exp.DefaultColumnConstraint)
@@ -285,7 +284,7 @@ def _is_default(node: exp.Expr) -> bool:
 
 
 def _single(node: exp.Expr) -> list[exp.Expr]:
-    """SET (a, b) = (1, 2), which is read as a condition, as assignments."""
+    """Splits SET (a, b) = (1, 2), which sqlglot reads as a condition, into assignments."""
     while isinstance(node, exp.Paren):
         node = node.this
     return list(node.flatten()) if isinstance(node, exp.And) else [node]

@@ -1,6 +1,6 @@
 """A session of SQL: runs texts, statement by statement.
 
-Outside of BEGIN and COMMIT, and of a transaction that is open already, every statement is a
+Outside of BEGIN and COMMIT, and of a transaction that is already open, every statement is a
 transaction of its own.
 """
 
@@ -48,16 +48,16 @@ class SqlSession:
         self._dropped: list[str] = []
         self._temporary = Temporary(runtime)
         self.when_created: Callable[[str], None] = lambda name: None
-        """Told the name of each view that is created."""
+        """Called with the name of each view that is created."""
         self.when_dropped: Callable[[str], None] = lambda name: None
-        """Told that of each that is there no longer."""
+        """Called with the name of each view that is dropped."""
 
     def views(self) -> list[str]:
         functions = self._runtime.catalog.functions()
         return [each.name for each in functions if is_view(each) and each.language == SQL]
 
     def run(self, text: str, options: RunOptions = NO_OPTIONS) -> None:
-        """Run a whole text, or nothing of it since its last commit."""
+        """Run a whole text. If it fails, everything since its last commit is rolled back."""
         check_values(options.values)
         try:
             with room_for(NESTED), self._watch.text():
@@ -92,9 +92,10 @@ class SqlSession:
                 self._run_all(with_values(parsed, row))
 
     def close(self) -> None:
-        """What is temporary goes, unless something that stays reads it.
+        """Drop temporary tables and views, unless something permanent reads them.
 
-        The newest goes first, for it may read the others."""
+        The newest goes first, for it may read the others.
+        """
         names = self._temporary.names()
         for name in reversed(names):
             with suppress(HarkenError):
@@ -158,7 +159,7 @@ class SqlSession:
                 raise self._not_explained(statement)
             case exp.Create() if self._is_kept(node) and self._is_inside_transaction():
                 raise IntegrityError(
-                    "a materialized view is not created while a transaction is open",
+                    "a materialized view cannot be created inside a transaction",
                     code="transaction",
                     span=statement.span,
                     hint="COMMIT first",
@@ -184,7 +185,7 @@ class SqlSession:
                 return unknown_table(tables, name, statement.span)
             hint = f'write EXPLAIN SELECT * FROM {name}, or in Python db.explain("{name.lower()}")'
         return LanguageError(
-            "only queries are explained", code="unsupported", span=statement.span, hint=hint
+            "only queries can be explained", code="unsupported", span=statement.span, hint=hint
         )
 
     def _is_inside_transaction(self) -> bool:
@@ -224,7 +225,7 @@ class SqlSession:
                 self._created.append(name)
 
     def _change(self, statement: Statement) -> None:
-        """What RETURNING gives is shown when nothing can go wrong with the statement any more."""
+        """The rows of RETURNING are shown once nothing in the statement can fail any more."""
         found: list[Found | None] = []
         self._changing(lambda: found.append(self._changes.run(statement)))
         for each in found:
@@ -232,7 +233,7 @@ class SqlSession:
                 self._reading.emit(each)
 
     def _changing(self, work: Callable[[], None]) -> None:
-        """A statement that changes something, in the open transaction or in one of its own."""
+        """Run a changing statement, in the open transaction or in one of its own."""
         own = not self._transactions.active
         with self._transactions.statement():
             work()

@@ -1,6 +1,5 @@
-"""SHOW TABLES, SHOW VIEWS and DESCRIBE: what is there, and of which columns; what REFRESH is about;
-and CREATE INDEX, which changes nothing, since Harken makes indexes by itself.
-"""
+"""SHOW TABLES, SHOW VIEWS and DESCRIBE; checks for REFRESH; and CREATE INDEX, which does nothing,
+because Harken creates indexes by itself."""
 
 from __future__ import annotations
 
@@ -55,7 +54,7 @@ def is_index(node: exp.Expr) -> bool:
 
 
 def check_index(runtime: Runtime, statement: Statement) -> None:
-    """Indexes are made where a query needs them: one that is asked for must be possible only."""
+    """Harken creates indexes where a query needs them; CREATE INDEX must merely be valid."""
     index = statement.node.this
     if not isinstance(index, exp.Index):  # DROP INDEX
         return
@@ -83,7 +82,7 @@ def refreshed_view(runtime: Runtime, statement: Statement) -> Function:
         raise unknown_table(tables, named.name, statement.place(named))
     if not function.materialized:
         raise NameFault(
-            f"{function.name} is a {_kind(function)}, and no materialized view",
+            f"{function.name} is a {_kind(function)}, not a materialized view",
             code="type-mismatch",
             span=statement.place(named),
         )

@@ -1,4 +1,4 @@
-"""Values of one type as they are stored in a column of another, where SQL lets them."""
+"""Converts values for a column of another type, where SQL allows it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harken.values.types import (
 
 
 def converter(given: Type, wanted: Type, statement: Statement) -> Any:
-    """How a stored value of one type becomes one of another."""
+    """A function that converts stored values of one type to another."""
     if given == wanted:
         return _same
     if given == TEXT and wanted in (DATE, TIMESTAMP):

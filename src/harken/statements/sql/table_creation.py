@@ -29,7 +29,8 @@ from harken.statements.sql.view_clauses import refuse_equal_names
 from harken.values.rows import Row
 
 FILE_FORMATS = frozenset({"parquet", "orc", "json", "csv", "avro", "text", "hive", "delta"})
-"""What Spark would keep the rows as; Harken keeps them in its own file, and says the same."""
+"""Formats that Spark would keep the rows in. Harken accepts the words and keeps the rows in its own
+file."""
 
 
 def create_table(
@@ -44,10 +45,10 @@ def create_table(
         )
         if constraints_of(statement, runtime.catalog):
             raise LanguageError(
-                "a table that others write is not constrained",
+                "an external table cannot have constraints",
                 code="unsupported",
                 span=statement.span,
-                hint="say KEY (...), or watch a view of what is wrong",
+                hint="use KEY (...), or monitor a view of the violations",
             )
         create_located(runtime, statement, name, declared, key or list(statement.key))
         return
@@ -90,8 +91,8 @@ def put_table(
     *,
     in_lake: bool = False,
 ) -> None:
-    """Make a table with these rows, perhaps in the place of one that is known. If that has the same
-    columns its rows are changed as by DELETE and INSERT, which whoever watches it is told of."""
+    """Create a table with these rows, perhaps in place of an existing one. If the columns are the
+    same, its rows change as by DELETE and INSERT, which watchers see."""
     catalog, engine = runtime.catalog, runtime.engine
     constraints = constraints_of(statements(function.text)[0], catalog)
     parents = {each.parent for each in constraints if each.parent}
@@ -116,13 +117,13 @@ def put_table(
 def _create_as(
     runtime: Runtime, statement: Statement, node: exp.Create, name: str, known: Function | None
 ) -> None:
-    """A table with the columns and the rows that a query has now."""
+    """A table with the present columns and rows of a query."""
     if isinstance(node.this, exp.Schema) or node.find(exp.LocationProperty) is not None:
         raise LanguageError(
-            "the columns of CREATE TABLE AS are those of its query",
+            "CREATE TABLE AS takes its columns from the query",
             code="unsupported",
             span=statement.span,
-            hint="name them there, with AS",
+            hint="name them in the query, with AS",
         )
     refuse_self(node, name, statement)
     found = Reading(runtime).rows(statement, node.expression)
@@ -150,7 +151,7 @@ def _create_as(
 def refuse_self(node: exp.Create, name: str, statement: Statement) -> None:
     if node.expression is not None and mentions(node.expression, name):
         raise LanguageError(
-            f"{name} is made of itself, and would be gone",
+            f"{name} is defined in terms of itself, and would be gone",
             code="unsupported",
             span=statement.span,
             hint="INSERT OVERWRITE a table, or call the new one differently",
@@ -164,16 +165,16 @@ def wants_lake(node: exp.Create, statement: Statement) -> bool:
         if each.name.lower() in FILE_FORMATS:
             continue
         raise LanguageError(
-            f"a table is not kept as {each.name}",
+            f"tables cannot be stored as {each.name}",
             code="unsupported",
             span=statement.place(each),
-            hint="say USING lake, or nothing",
+            hint="write USING lake, or leave it out",
         )
     return False
 
 
 def make_way(runtime: Runtime, known: Function) -> None:
-    """Let go of what something else takes the place of."""
+    """Remove what is being replaced."""
     runtime.rules.before_remaking(known)
     runtime.catalog.remove_function(known)
 

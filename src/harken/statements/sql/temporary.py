@@ -1,10 +1,9 @@
-"""The temporary tables and views of a session, which go when it ends.
+"""The temporary tables and views of a session, dropped when it ends.
 
-They are tables and views like others until then. Which of them are temporary is known by the object
-that stands for each in the catalog: a name may come to mean another one, by DROP, ROLLBACK or
-ALTER TABLE.
+Until then they are like others. They are identified by their objects in the catalog, because DROP,
+ROLLBACK or ALTER TABLE may give a name another meaning.
 
-Law: nothing that was not created as temporary in this session is among them.
+Law: only what was created as temporary in this session is among them.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class Temporary:
         self._names: dict[int, str] = {}
 
     def names(self) -> list[str]:
-        """Those that are there, the oldest first."""
+        """The names of those that exist, oldest first."""
         return [each.name for each in sorted(self._there(), key=lambda each: each.oid)]
 
     def _there(self) -> Iterator[Function]:
@@ -37,7 +36,7 @@ class Temporary:
                 yield function
 
     def check(self, statement: Statement) -> None:
-        """What stays is not replaced by something temporary, with which it would go."""
+        """Something permanent must not be replaced by something temporary."""
         node = statement.node
         assert isinstance(node, exp.Create)
         named = node.find(exp.Table)
@@ -53,7 +52,7 @@ class Temporary:
             )
 
     def note(self, node: exp.Create) -> None:
-        """Something was created, for this session or to stay."""
+        """Something was created, temporary or permanent."""
         named = node.find(exp.Table)
         assert named is not None
         function = SqlTables(self._runtime.catalog).function(named.name)
@@ -66,7 +65,7 @@ class Temporary:
 
     @contextmanager
     def staying(self, node: exp.Alter) -> Iterator[None]:
-        """What ALTER TABLE makes anew is as temporary as it was before."""
+        """What ALTER TABLE rebuilds is as temporary as it was before."""
         names = self.names()
         yield
         renamed = node.find(exp.AlterRename)

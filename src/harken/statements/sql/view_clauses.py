@@ -1,4 +1,4 @@
-"""Views: from the text kept in the catalog to clauses."""
+"""Views: from the text in the catalog to clauses."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from harken.planner.unread import without_unread_columns
 from harken.stack import NESTED, room_for
 
 KEPT_TRANSLATIONS = 4096
-"""Definitions whose translation a session keeps, those that are gone included."""
+"""The number of translated definitions that a session caches, including dropped ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A query as clauses: its rows, what they are made of, and the names that it mentions."""
+    """A query as clauses: its rows, its auxiliary relations, and the names that it mentions."""
 
     rows: QueryRows
     definitions: Mapping[str, Definition]
@@ -47,10 +47,11 @@ def translate_query(
     lot: str = "",
     stored: str | None = None,
 ) -> Translation:
-    """A query that stands by itself, or that of a definition whose text is `stored`.
+    """The translation of a query, or of a definition whose text is `stored`.
 
-    What a query becomes follows from its text and from the tables that it asks for. So the
-    translation of a stored definition is kept, and holds as long as those tables are the same."""
+    A translation follows from the text of the query and from the tables it refers to. So the
+    translation of a stored definition is cached, and valid as long as those tables are unchanged.
+    """
     assert isinstance(catalog, Catalog)
     tables = SqlTables(catalog)
     if stored is None:
@@ -85,7 +86,7 @@ def _translate(
 
 
 class _AskedTables:
-    """Tables that remember what they were asked, and what they answered."""
+    """Records which tables were looked up, and the results."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -101,14 +102,15 @@ class _AskedTables:
         return self._names
 
     def is_answered_by(self, tables: Tables) -> bool:
-        """Would these tables have answered the same?"""
+        """Whether looking up the same tables gives the same results."""
         if self._names is not None and self._names != sorted(tables.table_names()):
             return False
         return all(tables.table(name) == answer for name, answer in self._answers.items())
 
 
 def read_view(statement: Statement, catalog: Schema) -> tuple[Function, frozenset[str]]:
-    """The function that CREATE [MATERIALIZED] VIEW makes, and the names that its query mentions."""
+    """The function that CREATE [MATERIALIZED] VIEW defines, and the names that its query
+    mentions."""
     node = statement.node
     assert isinstance(node, exp.Create)
     name = node.find(exp.Table).name.lower()  # type: ignore[union-attr]
@@ -130,7 +132,7 @@ def read_view(statement: Statement, catalog: Schema) -> tuple[Function, frozense
 
 
 def owner_of(name: str, materialized: bool) -> str:
-    """What the auxiliary relations of a view are named after: those of a materialized view are not
+    """The name that auxiliary relations of a view start with: those of a materialized view are not
     parts of its table."""
     return f"materialized {name}" if materialized else name
 
@@ -143,7 +145,7 @@ def view_columns(node: exp.Create, rows: QueryRows, statement: Statement) -> tup
         given = [each.name for each in schema.expressions]
         if len(given) != len(names):
             raise TypeFault(
-                f"{counted(len(given), 'column', 'is')} named, and the query has {len(names)}",
+                (f"{counted(len(given), 'column', 'is')} named, but the query has {len(names)}"),
                 code="arity",
                 span=statement.place(schema),
             )
@@ -180,7 +182,7 @@ def translate_view(
 
 
 def stored_query(function: Function, catalog: Schema) -> Translation:
-    """The query of a view, materialized or not, that is in the catalog."""
+    """The query of a view in the catalog, materialized or not."""
     assert isinstance(catalog, Catalog)
     owner = owner_of(function.name, function.materialized)
     known = _kept_translation(catalog, owner, function.text)
@@ -193,7 +195,7 @@ def stored_query(function: Function, catalog: Schema) -> Translation:
 
 
 def check_view(function: Function, catalog: Catalog) -> frozenset[str]:
-    """Raise what is wrong with the definition of a view; else the names that it mentions."""
+    """Check the definition of a view; returns the names that it mentions."""
     clauses, mentioned = translate_view(function, catalog)
     prepare(assemble(clauses[0].relation, clauses, catalog), catalog.hierarchy)
     return mentioned
