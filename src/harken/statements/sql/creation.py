@@ -95,8 +95,9 @@ def make_room(runtime: Runtime, statement: Statement) -> bool:
             f"{'reads' if len(readers) == 1 else 'read'} it",
             code="in-use",
             span=statement.span,
-            hint=("drop those first: a table in the lake can be replaced only when nothing "
-                     "reads it"),
+            hint=(
+                "drop those first: a table in the lake can be replaced only when nothing reads it"
+            ),
         )
     drop_function(runtime, known, False, statement)
     return True
