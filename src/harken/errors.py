@@ -41,11 +41,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 OFFERED = 8
-"""How many names a hint has, where none is near to the one that nobody knows."""
+"""The number of names in a hint when none is close to the unknown name."""
 WIDEST = 120
-"""How many characters of a line a report shows."""
+"""Characters of a line in a report."""
 LEAD = 40
-"""How many of them come before the place that it points to, in the middle of a long line."""
+"""How many of them come before the marked place, in the middle of a long line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Span:
 
 
 class HarkenError(Exception):
-    """The root of the tree. `str(error)` is the message; `report()` is what a person reads."""
+    """The root of the tree. `str(error)` is the message; `report()` is for people."""
 
     default_code = "error"
 
@@ -91,7 +91,7 @@ class HarkenError(Exception):
         self.text: str | None = None
         self.source: str | None = None
         self.known_line: int | None = None
-        """The line, where there is no text to point into."""
+        """The line, if there is no text to point into."""
 
     def locate(self, text: str, source: str | None = None) -> HarkenError:
         """Attach the text that the span points into; the innermost attachment wins."""
@@ -114,7 +114,7 @@ class HarkenError(Exception):
         return self.span.position(self.text)
 
     def headline(self, source: str | None = None) -> str:
-        """`FILE:LINE:COL: [code] message`, with as much of the place as is known."""
+        """`FILE:LINE:COL: [code] message`, as far as the place is known."""
         place = [str(part) for part in (source or self.source, self.line, self.column) if part]
         prefix = ":".join(place) + ": " if place else ""
         return f"{prefix}[{self.code}] {self.message}"
@@ -150,7 +150,7 @@ def printable(text: str) -> str:
 
 
 def _window(line: str, place: int) -> tuple[str, int]:
-    """What is shown of a line, and where in that the place is: of a long line only a part.
+    """The part of a line to show, and where the place is in it.
 
     >>> _window("short", 2)
     ('short', 2)
@@ -204,18 +204,18 @@ class ForeignFault(EvaluationError):
 
 
 class LimitFault(EvaluationError):
-    """A statement was stopped: it took too much, or someone cancelled it."""
+    """A statement was stopped, because it exceeded a limit or was cancelled."""
 
     default_code = "cancelled"
 
 
 class ClockWarning(UserWarning):
-    """A view depends on the time, and its monitor is told nothing when only time passes."""
+    """A view depends on the time, and its monitor does not report what changes only with time."""
 
 
 class LakeWarning(UserWarning):
-    """A table has rows that the function made of it does not have: when it is registered, or with
-    a step."""
+    """A table has rows that the function made from it leaves out: when it is registered, or in a
+    step."""
 
 
 DATA_CODES = frozenset({"ambiguous", "no-fixpoint", "too-complex"})
@@ -223,8 +223,8 @@ DATA_CODES = frozenset({"ambiguous", "no-fixpoint", "too-complex"})
 
 
 def is_of_data(error: HarkenError) -> bool:
-    """Did an evaluation fail because of the values it met? It may succeed on other data, which is
-    not true of a timeout or a damaged file.
+    """Whether an evaluation failed because of its data. It may succeed on other data, unlike after
+    a timeout or with a damaged file.
 
     >>> is_of_data(ArithmeticFault("division by zero")), is_of_data(LimitFault("it took too long"))
     (True, False)
@@ -249,7 +249,7 @@ class StorageError(HarkenError):
 
 
 def counted(number: int, what: str, verb: str = "") -> str:
-    """A number of things, and if the verb `is` or `was` is given, what agrees with it.
+    """A number of things; with the verb `is` or `was`, in the right form.
 
     >>> counted(0, "value"), counted(1, "value"), counted(2, "value")
     ('0 values', '1 value', '2 values')
@@ -273,7 +273,7 @@ def number_given(number: int) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name a person most likely meant, or None.
+    """The known name that was most likely meant, or None.
 
     >>> nearest("quantiy", ["quantity", "name"])
     'quantity'
@@ -286,7 +286,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def offered(name: str, known: Iterable[str], what: str) -> str | None:
-    """A hint for a name that nobody knows: the nearest that there is, or some of them.
+    """A hint for an unknown name: the nearest known one, or some of them.
 
     >>> offered("price", ["quantity", "name"], "columns")
     'the columns are quantity, name'

@@ -33,14 +33,14 @@ UNLIMITED: Mapping[str, Any] = {
 }
 
 CLEANUP_SECONDS = 2.0
-"""How long a statement that was stopped may take to undo its work before it is stopped again."""
+"""How long a stopped statement may take to undo its work before it is stopped again."""
 LOOK_SECONDS = 0.05
-"""How often a thread that waits for a foreign function looks whether it was cancelled."""
+"""How often a thread that waits for a foreign function checks for cancellation."""
 BATCH = 1_000
-"""Rows that are read before they are counted."""
+"""Rows that are fetched before they are counted."""
 VALUE_BYTES = 56
-"""Assumed memory for a value in a row of Python, without the characters of a text: measured on
-CPython 3.11 as the average of integers, floats and short texts with their place in a tuple."""
+"""Assumed memory for a value in a Python row, without the characters of a text: measured on CPython
+3.11 as the average of integers, floats and short texts with their slot in a tuple."""
 
 _here = threading.local()
 
@@ -58,7 +58,7 @@ def current() -> Watch | None:
 
 
 def watched(rows: Iterable[T]) -> Iterator[T]:
-    """The same rows; they may come without end."""
+    """The same rows, of which there may be infinitely many."""
     watch = current()
     if watch is None:
         yield from rows
@@ -88,11 +88,11 @@ class Watch:
         self._is_committing = False
         self._caller: Caller | None = None
         self.when_started: Callable[[], None] | None = None
-        """Called when a statement that is in no other begins; `when_ended` when it has ended."""
+        """Called when an outermost statement begins; `when_ended` when it has ended."""
         self.when_ended: Callable[[], None] | None = None
         self.is_armed = False
-        """Does the statement have a time limit, or was it cancelled? If not, it never stops, and
-        hot paths need not ask."""
+        """Whether the statement has a time limit or was cancelled. If not, it never stops, and hot
+        paths need not check."""
         self._shields = 0
         self._held = 0
         self.seconds = 0.0
@@ -154,7 +154,7 @@ class Watch:
 
     @property
     def is_over(self) -> bool:
-        """Must the statement stop?"""
+        """Whether the statement must stop."""
         if not self.is_armed or self._shields:
             return False
         now = time.monotonic()
@@ -169,17 +169,17 @@ class Watch:
         self._silent_until = time.monotonic() + CLEANUP_SECONDS
         if self._reason is not None:
             return LimitFault(
-                f"{self._reason}; what it had not committed was undone", code="cancelled"
+                f"{self._reason}; what it had not committed was rolled back", code="cancelled"
             )
         return LimitFault(
-            f"the statement took longer than {self.seconds:g} s, and was undone",
+            f"the statement took longer than {self.seconds:g} s, and was rolled back",
             code="timeout",
             hint="ask for less; the setting statement_timeout is the limit",
         )
 
     @contextmanager
     def shielded(self) -> Iterator[None]:
-        """No limit stops what the block does: half of it would be worse than waiting for it."""
+        """No limit stops the block, because half of its work would be worse than waiting for it."""
         self._shields += 1
         is_first = self._shields == 1
         if is_first and self.when_ended is not None:
@@ -193,7 +193,7 @@ class Watch:
 
     @contextmanager
     def committing(self) -> Iterator[None]:
-        """From the start of this block on, cancelling comes too late for what it commits."""
+        """From the start of this block on it is too late to cancel."""
         with self._lock:
             late = self._depth > 0 and self.is_over
             self._is_committing = not late
@@ -208,7 +208,7 @@ class Watch:
     # --- rows and memory -------------------------------------------------------------------
 
     def fetch(self, rows: Iterator[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        """All rows of a query, counted while they come."""
+        """All rows of a query, counted as they are fetched."""
         if self._shields or not (self.most_rows or self.most_bytes):
             return list(rows)
         found: list[tuple[Any, ...]] = []
@@ -226,7 +226,10 @@ class Watch:
             raise LimitFault(
                 f"a query has more than {self.most_rows:,} rows",
                 code="row-limit",
-                hint="restrict it with WHERE, or count and sum; the setting row_limit is the limit",
+                hint=(
+                    "restrict it with WHERE, or use count or sum; the setting row_limit "
+                    "is the limit"
+                ),
             )
 
     def check_bytes(self, size: int) -> None:
@@ -234,7 +237,7 @@ class Watch:
             raise out_of_memory(self.most_bytes)
 
     def hold(self, row: tuple[Any, ...]) -> int:
-        """An aggregate keeps a row of its group; how many bytes that is taken for."""
+        """An aggregate keeps a row of its group; returns the assumed bytes."""
         if not self.most_bytes:
             return 0
         size = _row_bytes(row)
@@ -249,7 +252,7 @@ class Watch:
 
     def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """Call a function that may hang. Under a time limit another thread runs it, so that this
-        one can give up waiting, undo its work and go on."""
+        one can stop waiting, undo its work and continue."""
         if not self.seconds or self._depth == 0:
             return function(*arguments)
         if self._caller is None or not self._caller.is_free:
@@ -263,7 +266,7 @@ class Watch:
 
 
 class Caller:
-    """A thread that calls foreign functions. One that never returns is left to itself."""
+    """A thread that calls foreign functions. One that never returns is abandoned."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -300,7 +303,7 @@ class Caller:
             task()
 
     def abandon(self) -> None:
-        """Python can be interrupted between two of its instructions, a call into C cannot."""
+        """Python code can be interrupted between two instructions; a call into C cannot."""
         self._tasks.put(None)
         if self._thread.ident is not None and not self.is_free:
             identity = ctypes.c_ulong(self._thread.ident)
@@ -308,7 +311,7 @@ class Caller:
 
 
 def _complete(produced: Any) -> Any:
-    """What a generator gives is part of the call."""
+    """The rows of a generator are part of the call."""
     return list(watched(produced)) if isinstance(produced, Iterator) else produced
 
 
@@ -318,7 +321,7 @@ def _row_bytes(row: tuple[Any, ...]) -> int:
 
 def out_of_memory(limit: int) -> LimitFault:
     return LimitFault(
-        f"a statement needs more than {limit} bytes of memory, and was undone",
+        f"a statement needs more than {limit} bytes of memory, and was rolled back",
         code="memory-limit",
         hint="ask for less at once; the setting memory_limit is the limit",
     )

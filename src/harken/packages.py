@@ -1,7 +1,7 @@
-"""Packages that Harken does not always bring, and the command that adds each.
+"""Optional packages, and the command that installs each.
 
-The core runs without them; a feature imports its package when it is first used. Law: a user who
-uses such a feature without the package is told which one is missing and what to type.
+The core runs without them; a feature imports its package on first use. Law: a user of such a
+feature is told which package is missing and what to type.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EXTRAS = {
 """The extra of Harken that brings each package."""
 
 ALONE = ("pandas", "polars")
-"""Packages that are installed by their own name; Harken speaks to them in Arrow."""
+"""Packages that are installed by their own name; Harken exchanges data with them in Arrow."""
 
 
 def install_command(package: str, extra: str | None = None) -> str:
@@ -39,8 +39,8 @@ def install_command(package: str, extra: str | None = None) -> str:
 
 
 def missing_package(error: ImportError, extra: str | None = None) -> EngineError | None:
-    """Our error for a package that is not installed; None if it is no package of an extra. With
-    `extra`, the hint adds all that this feature needs, not the one package.
+    """Our error for a package that is not installed; None if it belongs to no extra. With `extra`,
+    the hint installs everything that this feature needs.
 
     >>> print(missing_package(ModuleNotFoundError("...", name="pyarrow.compute")).hint)
     pip install 'harken[arrow]'
@@ -57,7 +57,7 @@ def missing_package(error: ImportError, extra: str | None = None) -> EngineError
 
 @contextmanager
 def needs(extra: str) -> Iterator[None]:
-    """A block that may need any package of an extra: the hint adds all of them at once."""
+    """A block that may need any package of an extra: the hint installs all of them."""
     try:
         yield
     except ModuleNotFoundError as error:

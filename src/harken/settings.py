@@ -19,7 +19,7 @@ PREFIX = "HARKEN_"
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
 MOST = 10**18
-"""The largest whole number that a setting takes; with what is in use it fits in 64 bits."""
+"""The largest whole number for a setting; added to the amount in use it still fits in 64 bits."""
 LONGEST = 1e9
 """The longest time in seconds, about 31 years: clocks and threads can wait that long."""
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -28,7 +28,7 @@ ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One tunable. `served` is its default in the service; None means the same as `default`. A
-    `fixed` one is chosen by whoever opens the database, and cannot be changed later."""
+    `fixed` one is set when the database is opened, and cannot be changed later."""
 
     name: str
     default: Any
@@ -57,7 +57,7 @@ class Setting:
 
     @property
     def range(self) -> str:
-        """The values that it takes, for a reader.
+        """The allowed values, for a reader.
 
         >>> Setting("n", 5, "", least=1, most=5000).range, Setting("b", True, "").range
         ('1 to 5,000', 'true or false')
@@ -110,7 +110,7 @@ def _names(value: Any) -> tuple[str, ...]:
         found = tuple(os.fspath(part) for part in value)
     if not all(isinstance(part, str) for part in found):
         raise ValueError(value)
-    # A process may change its directory later, which must not move what is allowed.
+    # A process may change its directory later, but that must not change what is allowed.
     return tuple(part if ADDRESS.match(part) else os.path.abspath(part) for part in found)
 
 
@@ -186,7 +186,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "outbox_bytes",
         256 * 2**20,
-        "What a durable monitor keeps for a subscriber that does not acknowledge; 0 is no limit.",
+        (
+            "How many bytes a durable monitor keeps for a subscriber that does not "
+            "acknowledge; 0 is no limit."
+        ),
         "bytes",
     ),
     Setting(
@@ -260,7 +263,7 @@ class Settings(Mapping[str, Any]):
         return setting.served if serving and setting.served is not None else setting.default
 
     def use(self, when_changed: Callable[[Settings], None]) -> None:
-        """Let the session that these are the settings of follow them, now and when one changes."""
+        """Apply the settings to the session, now and after each change."""
         self._when_changed = when_changed
         when_changed(self)
 
@@ -291,7 +294,7 @@ class Settings(Mapping[str, Any]):
             self.set(name, value)
 
     def reset(self, name: str) -> None:
-        """Let a setting have the value again that the session began with."""
+        """Reset a setting to the value that the session started with."""
         if name not in self._first:
             raise unknown_setting(name)
         self.set(name, self._first[name])
@@ -305,7 +308,7 @@ class Settings(Mapping[str, Any]):
             raise ValueFault(
                 f"the setting {name} cannot be changed in a session",
                 code="bad-value",
-                hint=f"give it when the database is opened: --set {name}=VALUE",
+                hint=f"set it when the database is opened: --set {name}=VALUE",
             )
         if self._is_fixed:
             raise HarkenError(

@@ -1,6 +1,6 @@
-"""Room on Python's stack, for what is nested deeper than Python thinks anything should be.
+"""Room on Python's stack for deeply nested input.
 
-The limit is one for all threads: it stays up as long as any of them needs it.
+The limit is one for all threads, and stays raised as long as any of them needs it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NESTED = 8_000
 class _Limit:
     lock: threading.Lock = field(default_factory=threading.Lock)
     before: int = 0
-    """What it was before anyone needed more."""
+    """The limit before anyone needed more."""
     inside: int = 0
 
     def enter(self, frames: int) -> None:
@@ -43,7 +43,7 @@ _limit = _Limit()
 
 @contextmanager
 def room_for(frames: int) -> Iterator[None]:
-    """As much as there was, or for so many frames if that is more."""
+    """At least this many frames."""
     _limit.enter(frames)
     try:
         yield

@@ -76,13 +76,13 @@ PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType
         "subscribers-served": subscribers.figures_served,
     }
 )
-"""Parts of others, run only when they are named."""
+"""Parts of other benchmarks, run only when they are named."""
 TPCH = frozenset({"sql", "sql-lake", "sql-lake-sweep", "sql-load", "sql-sweep"})
-"""Those on the tables of TPC-H: they have scales, not items."""
+"""The benchmarks on the tables of TPC-H: they have scales, not items."""
 SWEEPS = frozenset({"sql-lake-sweep", "sql-sweep"})
-"""Those that compare changes of all sizes."""
+"""The benchmarks that compare changes of all sizes."""
 OVER_SIZES = frozenset({"inventory", "lake", "closure", "counting", *PARTS}) - TPCH
-"""Those that compare sizes with each other: they are given all of them at once."""
+"""The benchmarks that compare sizes with each other: they are given all sizes at once."""
 
 
 def run(
@@ -91,7 +91,7 @@ def run(
     rounds: int | None = None,
     tpch: Mapping[str, Sequence[Any]] = MappingProxyType({}),
 ) -> Iterator[Figure]:
-    """The figures of a benchmark, each as soon as it is known; its own sizes unless told.
+    """The figures of a benchmark, each as soon as it is known; with its default sizes unless given.
 
     `tpch` are the `scales`, `queries` and `changes` of those that have them.
     """

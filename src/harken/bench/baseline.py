@@ -23,6 +23,6 @@ def connect(path: str) -> apsw.Connection:
 
 @contextlib.contextmanager
 def directory() -> Iterator[Path]:
-    """Where the files of a benchmark live while it runs."""
+    """The directory for the files of a benchmark while it runs."""
     with tempfile.TemporaryDirectory(prefix="harken-bench-") as path:
         yield Path(path)

@@ -1,12 +1,12 @@
 """`harken bench closure`: recursive views under small changes of a graph, by each strategy.
 
-Four views over five kinds of graphs. The same changes, single edges and batches of them, taken out
-and put back, are made in a database for each strategy, in turns; `naive` is recomputation. Beside
-the time stand the rows that a change derives and the bytes that are kept of the view. A strategy
-that takes too long for a single edge is left out, but recomputation and Harken's choice never are;
-after some turns those that are far behind rest, and the time goes to the others.
+Four views over five kinds of graphs. The same changes, single edges and batches of them, are
+deleted and inserted again in a database for each strategy, in turns; `naive` is recomputation.
+Besides the time we measure the rows that a change derives and the bytes stored for the view. A
+strategy that takes too long for a single edge is left out, except recomputation and Harken's
+choice; after some rounds those far behind pause, and the time goes to the others.
 
-Law: all strategies see the same graph and the same changes, and tell the same.
+Law: all strategies see the same graph and the same changes, and report the same.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from harken.bench.figures import Figure, cpu_time
 
 SIZES = (1_000, 10_000, 100_000)
 SIZES_OF_PAIRS = (300, 1_000, 3_000)
-"""For views of pairs of nodes, which may have the square of that many rows: `largest` says how far
-they go."""
+"""For views of pairs of nodes, which may have the square of that many rows; `largest` is the
+limit."""
 STRATEGIES = EXTERNAL, MATERIALIZED, NAIVE, AUTO = ("external", "materialized", "naive", "auto")
 FASTER, SMALLER, CHOICE = ">= 100", "<= 0.01", "<= 1.3"
 REQUIRED_FROM = 100_000
-"""Edges of a power-law graph from which on rederivation has to be so much better."""
+"""Edges of a power-law graph above which rederivation must meet its bound."""
 BATCH = 20
 WARMING = 14
-"""Changes before those that count: plans are made."""
+"""Changes before the measured ones, while plans are made."""
 SHORT, MOST = 6.0, 40
-"""There are more rounds where they take no longer than so many seconds, up to so many times."""
+"""Up to MOST times the rounds, as long as they take no more than SHORT seconds."""
 BEHIND = 4.0
-"""What takes so many times as long as the fastest is not measured any longer after the rounds."""
+"""A strategy this many times slower than the fastest is not measured further."""
 
 Edge = tuple[int, int]
 
@@ -53,7 +53,7 @@ class Program:
     text: str
     sizes: Sequence[int] = SIZES
     largest: Mapping[str, int] = field(default_factory=dict)
-    """The largest graph, by its kind."""
+    """The largest graph of each kind."""
 
 
 # The edges of a program under analysis are, by the number of their end: v = new o; v = w; v = *w;
@@ -125,7 +125,8 @@ def grid(edges: int, _: Random) -> set[Edge]:
 
 
 def power_law(edges: int, random: Random) -> set[Edge]:
-    """Each new node gets two edges from nodes that are chosen by how many edges they have."""
+    """Each new node gets two edges from existing nodes, chosen in proportion to their number of
+    edges."""
     found: set[Edge] = {(0, 1)}
     ends, node = [0, 1], 2
     while len(found) < edges:
@@ -144,7 +145,7 @@ class Graph:
     name: str
     make: Callable[[int, Random], set[Edge]]
     largest: int = 10**9
-    """A long chain takes a round of evaluation for each of its edges."""
+    """A long chain needs a round of evaluation for each edge."""
 
 
 GRAPHS = (
@@ -203,8 +204,8 @@ def _figures(program: Program, graph: Graph, size: int, rounds: int) -> Iterator
 
 
 def _ahead(field: list[Contestant]) -> list[Contestant]:
-    """Those that may yet be the fastest, and Harken's choice. One change that takes long does not
-    put a strategy behind."""
+    """Those that may still be the fastest, and Harken's choice. One slow change does not put a
+    strategy behind."""
     least = min(statistics.mean(each.times) for each in field if each.strategy != AUTO)
     return [
         each
@@ -217,7 +218,8 @@ def _measured(
     field: list[Contestant], params: dict[str, object], graph: Graph, program: Program, batch: int
 ) -> Iterator[Figure]:
     name = "closure"
-    # The mean: one change may take a thousand times as long as another, and all have the same ones.
+    # The mean: one change may take a thousand times as long as another, and all have the same
+    # changes.
     took = {each.strategy: statistics.mean(each.times) for each in field}
     kept = {each.strategy: each.bytes_kept() for each in field}
     for each in field:

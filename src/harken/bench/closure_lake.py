@@ -1,10 +1,10 @@
-"""`harken bench closure-lake`: what a node reaches in a graph in the lake, by each strategy.
+"""`harken bench closure-lake`: the nodes reachable in a graph in the lake, by each strategy.
 
-A change is one edge, taken out and put back, each a whole transaction that ends with its commit to
-the Delta table. Before it nothing is at hand of the graph. Naive evaluation is one of all rows,
-beside those of before: by Spark, where the graph has more rows than come here.
+A change is one edge, deleted and inserted again, each in a transaction that ends with its commit to
+the Delta table. Before it nothing of the graph is cached. Naive evaluation computes all rows and
+compares them with the rows before: in Spark, if the graph has more rows than are fetched.
 
-Law: all strategies see the same graph and the same changes, and tell the same.
+Law: all strategies see the same graph and the same changes, and report the same.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MEASURED = tuple(each for each in GRAPHS if each.name in ("tree", "power-law"))
 
 
 class Contestant:
-    """A database in the lake that finds the changes of the view in one way."""
+    """A database in the lake that finds the changes of the view by one strategy."""
 
     def __init__(self, strategy: str, edges: Sequence[Edge], path: Path, spark: Any) -> None:
         self.strategy = strategy
@@ -55,7 +55,7 @@ class Contestant:
         self.rows: list[int] = []
 
     def change(self, edge: Edge, sign: str) -> object:
-        """Make it, and say what the view has gained and lost."""
+        """Make the change, and return what the view gained and lost."""
         self.engine.forget()
         before = self.engine.tally.copy()
         self.times.append(seconds(lambda: self.db.datalog(f"{sign}edge({edge[0]}, {edge[1]}).")))
@@ -76,7 +76,7 @@ def figures(
 
 
 def _session(stack: ExitStack) -> Any:
-    """Made when it is first needed: by naive evaluation, and for the first stored copy."""
+    """Created when first needed: by naive evaluation, and for the first stored copy."""
     from harken.api.opening import spark_session
 
     spark = spark_session()
@@ -92,7 +92,7 @@ def _figures(graph: Graph, size: int, rounds: int, path: Path, spark: Any) -> It
         for number in range(rounds + 1):
             edge = random.choice(edges)
             for sign in "-+":
-                # To evaluate all of it takes about as long each time, and that is long.
+                # Recomputing takes about as long each time, and that is long.
                 now = [each for each in field if number == 0 or each.strategy != NAIVE]
                 told = [each.change(edge, sign) for each in now]
                 if any(each != told[0] for each in told):

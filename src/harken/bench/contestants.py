@@ -1,6 +1,6 @@
-"""Databases that find the changes of one view in different ways, and are measured side by side.
+"""Databases that find the changes of one view by different strategies, measured side by side.
 
-Law: all of them see the same changes, and tell the same of them.
+Law: all of them see the same changes, and report the same.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from harken.engines.protocol import BrokenOff
 Fact = tuple[int, ...]
 
 PATIENCE = 20.0
-"""A way that takes so many seconds for one change is not waited for."""
+"""A strategy that takes more seconds than this for one change is left out."""
 
 LEARNING, LEARNING_SECONDS = 4_000, 5.0
-"""Where Harken chooses it learns from so many changes, unless they take longer than this."""
+"""Where Harken chooses, it learns from this many changes, or for this many seconds."""
 
 
 @dataclass(slots=True)
 class Contestant:
-    """A database that finds the changes of the view in one way."""
+    """A database that finds the changes of the view by one strategy."""
 
     strategy: str
     db: harken.Database
     view: Subscription
     times: list[float] = field(default_factory=list)
-    """The seconds of each change that counts."""
+    """The seconds of each measured change."""
     derived: list[int] = field(default_factory=list)
-    """The rows that it derived."""
+    """The rows that each of them derived."""
 
     def change(self, name: str, rows: Iterable[Fact], adding: bool, counts: bool) -> object:
-        """Put rows into a relation or take them out; what was told of the view."""
+        """Insert rows into a relation or delete them; returns the reported changes of the view."""
         connection, relation = self.db.internals.connection, self.db.function(name)
         before, gc_was = connection.rows_added, gc.isenabled()
         gc.disable()
@@ -55,7 +55,7 @@ class Contestant:
         return [(each.plus, each.minus) for each in self.view.changes()]
 
     def keeps_up(self, name: str, rows: Sequence[Fact]) -> bool:
-        """Does it take no longer than there is patience to take rows out and put them back?"""
+        """Whether deleting the rows and inserting them again takes no longer than PATIENCE."""
         try:
             for adding in (False, True):
                 with self.db.internals.connection.limited(PATIENCE):
@@ -69,7 +69,7 @@ class Contestant:
         self.derived.clear()
 
     def bytes_kept(self) -> int:
-        """What the tables of the session hold."""
+        """The size of the session's tables."""
         pages = self.db.internals.connection.value(
             "SELECT coalesce(sum(payload), 0) FROM dbstat('temp') WHERE name NOT LIKE 'sqlite%'"
         )
@@ -83,7 +83,7 @@ def contestant(
     facts: Mapping[str, Sequence[Fact]],
     stack: contextlib.ExitStack,
 ) -> Contestant:
-    """A program of Datalog with these facts, and a view of it that is followed."""
+    """A Datalog program with these facts, and a monitored view of it."""
     db = stack.enter_context(harken.connect())
     db.datalog(text)
     with db.transaction():
@@ -96,8 +96,8 @@ def contestant(
 def in_turns(
     field: Sequence[Contestant], name: str, rows: Sequence[Fact], order: Random, *, counts: bool
 ) -> None:
-    """Take rows out and put them back, in each database. The order is drawn: whoever comes after
-    one that went through all the data finds the processor's caches full of that."""
+    """Delete rows and insert them again, in each database, in random order: whoever follows one
+    that read all the data finds it in the processor's caches."""
     for adding in (False, True):
         turns = order.sample(field, len(field))
         told = [each.change(name, rows, adding, counts) for each in turns]
@@ -106,7 +106,7 @@ def in_turns(
 
 
 def learn(learner: Contestant, name: str, chosen: Callable[[], Sequence[Fact]]) -> None:
-    """Take rows out and put them back, until it knows what its ways take."""
+    """Delete rows and insert them again until the chooser knows its strategies."""
     until = cpu_time() + LEARNING_SECONDS
     for _ in range(LEARNING // 2):
         rows = chosen()

@@ -27,11 +27,11 @@ STRATEGIES = DIFFERENTIALS, COUNTING, NAIVE, AUTO = ("external", "counting", "na
 GROUPS = 20
 """The rows of a view; each has as many derivations as there are rows of e for it."""
 HOLDING = 1_000
-"""One in so many derivations that begin with a row of e holds, where there are dead ends."""
+"""Where there are dead ends, one in this many derivations that begin with a row of e holds."""
 WARMING = 10
-"""Changes before those that count: plans are made."""
+"""Changes before the measured ones, while plans are made."""
 NAIVE_ROUNDS = 1
-"""Recomputation takes part in so many rounds, the last ones."""
+"""Recomputation takes part in this many rounds, the last ones."""
 
 DECLARED = (
     ".decl e(x: number, y: number)\n.decl f(y: number, z: number)\n.decl g(y: number)\n"
@@ -44,7 +44,7 @@ class View:
     name: str
     rule: str
     changed: str
-    """The relation of which a row goes and comes again."""
+    """The relation of which a row is deleted and inserted again."""
 
 
 VIEWS = (
@@ -61,7 +61,7 @@ def figures(items: Sequence[int] = SIZES, rounds: int = 20) -> Iterator[Figure]:
 
 
 def _rows(size: int) -> dict[str, list[tuple[int, ...]]]:
-    """Each group has rows of its own, and all of them share those that g is about."""
+    """Each group has rows of its own, and all of them share those of g."""
     each = max(2, size // GROUPS)
     return {
         "e": [(x, x * each + y if y else -1) for x in range(GROUPS) for y in range(each)],

@@ -1,6 +1,6 @@
 """A figure of a benchmark, and how it is measured.
 
-Machines are noisy, so a ratio always comes from one run: both ways take turns, each goes first in
+Machines are noisy, so a ratio always comes from one run: both sides take turns, each goes first in
 every other round, and the median of the rounds' ratios is reported.
 """
 
@@ -20,7 +20,7 @@ Work = Callable[[], object]
 Clock = Callable[[], float]
 
 cpu_time = time.thread_time
-"""The clock for work in memory, which waits for nothing: other programs do not count."""
+"""The clock for work in memory: other programs do not count."""
 
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {"<=": operator.le, ">=": operator.ge}
 
@@ -80,7 +80,7 @@ def median_seconds(work: Work, rounds: int) -> float:
 
 
 def compare(ours: Work, theirs: Work, rounds: int, clock: Clock = time.perf_counter) -> Timing:
-    """Time both ways in turns."""
+    """Time both sides in turns."""
     pairs = []
     for index in range(rounds):
         if index % 2:
@@ -96,7 +96,7 @@ def compare(ours: Work, theirs: Work, rounds: int, clock: Clock = time.perf_coun
 
 
 def rounded(value: float) -> float:
-    """Three digits that mean something; whole numbers stay whole.
+    """Three significant digits; whole numbers stay whole.
 
     >>> rounded(2.14159), rounded(123456.7), rounded(0.0001234)
     (2.14, 123457, 0.000123)

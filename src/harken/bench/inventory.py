@@ -28,7 +28,8 @@ MIN_STOCK = 100
 def fill(
     db: harken.Database, items: int
 ) -> tuple[Sequence[harken.Object], Sequence[harken.Object]]:
-    """Make the schema and that many items, each with its supplier; the items, the suppliers."""
+    """Create the schema and this many items, each with its supplier; returns the items and the
+    suppliers."""
     db.amosql(SCHEMA)
     stock = db.load("item", map(stock_row, range(items)), properties=PROPERTIES)
     suppliers = db.load("supplier", ((item,) for item in stock), properties=["supplies"])

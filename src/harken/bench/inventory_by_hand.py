@@ -1,8 +1,8 @@
-"""Benchmark 1 of the thesis written by hand for SQLite, as someone would who knows its planner.
+"""Benchmark 1 of the thesis written by hand for SQLite by an expert in its planner.
 
-The same tables as Harken's, a trigger that keeps the Δ of `quantity`, and both partial
+The same tables as Harken's, a trigger that records the Δ of `quantity`, and both partial
 differentials of the condition: what it may have gained from the new quantities, and what it may
-have lost with the old ones. Nothing else is checked, so nothing else is paid for.
+have lost with the old ones. Nothing else is checked, so nothing else costs time.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class ByHand:
         self.connection.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
 
     def set_quantity(self, item: int, value: int) -> None:
-        """One transaction: the change, what follows from it, the action, commit."""
+        """One transaction: the change, its consequences, the action, the commit."""
         execute = self.connection.execute
         execute("BEGIN IMMEDIATE")
         execute(UPDATE, (value, item))

@@ -1,10 +1,10 @@
-"""`harken bench lake`: a change in the lake against recomputing on Spark.
+"""`harken bench lake`: a change in the lake against recomputing in Spark.
 
-A step is a whole transaction: the old values are looked up, the change is made, the rule's
-condition differentiated, the action run, everything committed and written to the Delta table.
-Recomputing is the condition's view evaluated by Spark over the same files, in a warm session.
+A step is a whole transaction: looking up old values, making the change, differentiating the rule's
+condition, running the action, committing everything and writing the Delta table. Recomputing is the
+condition's view evaluated by Spark over the same files, in a warm session.
 
-Law: what is compared took turns in the same process; both saw the same data.
+Law: both sides took turns in the same process and saw the same data.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SIZES = (1_000_000, 10_000_000, 30_000_000)
 MANY = 1_000
 FASTER = {1: ">= 20", MANY: ">= 10"}
 COMPARED = 10_000_000
-"""The size at which a step has to be so much faster than recomputing."""
+"""The size at which a step must be faster than recomputing by the required factor."""
 GROWTH = "<= 1.5"
 CHOICE = "<= 1.2"
 PARTS = (0.01, 0.1, 0.5, 1.0)
@@ -69,7 +69,7 @@ def figures(
 def _steps(
     warehouse: Warehouse, condition: str, rounds: int, steps: dict[int, float]
 ) -> Iterator[Figure]:
-    """What a step with one changed row takes, and what it opens."""
+    """The time of a step with one changed row, and what it opens."""
     figure = partial(Figure, f"lake-{condition}", params={"items": warehouse.items})
     tally = warehouse.db.internals.engine.tally
     for rows in (1, MANY):
@@ -115,7 +115,7 @@ def _change(warehouse: Warehouse, rows: int) -> None:
 
 
 def _growth(condition: str, steps: dict[int, float]) -> Iterator[Figure]:
-    """One changed row: how its cost grows with the data."""
+    """One changed row: how the cost grows with the data."""
     if len(steps) < 2:
         return
     smallest, largest = min(steps), max(steps)
@@ -126,7 +126,7 @@ def _growth(condition: str, steps: dict[int, float]) -> Iterator[Figure]:
 
 
 def _by_change(warehouse: Warehouse, rounds: int) -> Iterator[Figure]:
-    """How the cost of a step grows with the change, the data being the same."""
+    """How the cost of a step grows with the change, for the same data."""
     warehouse.watch("inventory")
     taken = {}
     for rows in DELTAS:
@@ -150,7 +150,7 @@ def _slope(values: dict[int, float]) -> float:
 
 
 def _floor(warehouse: Warehouse, rounds: int) -> Iterator[Figure]:
-    """The smallest step there is, and where its time goes."""
+    """The smallest possible step, and where its time goes."""
     db = warehouse.db
     engine = db.internals.engine
     figure = partial(Figure, "lake-floor", params={"items": warehouse.items})

@@ -1,6 +1,6 @@
-"""`python -m harken.bench.listeners URL VIEW COUNT`: so many clients that follow a view.
+"""`python -m harken.bench.listeners URL VIEW COUNT`: this many clients that follow a view.
 
-Prints `ready` when all have its rows, and then each position as soon as all have it.
+Prints `ready` when all have its rows, and then each position as soon as all have received it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`harken bench load`: many objects with three properties in one call, against `executemany`.
 
-Two baselines. The same tables: extents and properties with their foreign keys, as Harken keeps
-them. One wide table with neither objects nor integrity, which says what that keeping costs.
+There are two baselines. The same tables: extents and properties with their foreign keys, as Harken
+has them. One wide table without objects or integrity, which shows what those cost.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SAME, WIDE = "same tables", "wide table"
 
 ItemRow: TypeAlias = tuple[int, float, str]
 Way: TypeAlias = Callable[[str], float]
-"""Loads all rows into a new database at that path; the seconds it took."""
+"""Loads all rows into a new database at that path; returns the seconds."""
 
 
 def figures(items: int = 1_000_000, rounds: int = 3) -> Iterator[Figure]:
@@ -61,7 +61,7 @@ def figures(items: int = 1_000_000, rounds: int = 3) -> Iterator[Figure]:
 
 
 def _take_turns(ways: dict[str, Way], where: str, rounds: int) -> dict[str, list[float]]:
-    """Every way once in each round, always into a new database."""
+    """Each way once per round, always into a new database."""
     took: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(rounds):
         order = list(ways.items())

@@ -1,8 +1,8 @@
-"""`harken bench many-rules`: what a transaction pays for rules it does not affect.
+"""`harken bench many-rules`: what a transaction pays for rules that it does not affect.
 
-Two databases take turns. In the first comparison both have the rule that a transaction affects,
-and one of them has thousands of others that watch another function. In the second both have one
-rule with a parameter, activated for one item or for thousands.
+Two databases take turns. In the first comparison both have the rule that a transaction affects, and
+one of them has thousands of others that watch another function. In the second both have one rule
+with a parameter, activated for one item or for thousands.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ TENTHS = 10
 
 
 def figures(items: int = 10_000, rounds: int = 15) -> Iterator[Figure]:
-    """`items` is the number of rules, and of activations: two at least."""
+    """`items` is the number of rules, and of activations: at least two."""
     count = max(2, items)
     yield from _rules(count, rounds)
     yield from _activations(count, rounds)
@@ -72,13 +72,13 @@ def _rules(count: int, rounds: int) -> Iterator[Figure]:
 
 
 def _create(db: harken.Database, numbers: range) -> None:
-    """Rules that no item meets, each with a price of its own."""
+    """Rules that no item satisfies, each with a price of its own."""
     for number in numbers:
         db.amosql(OTHER.format(number=number, price=number % PRICE))
 
 
 def _in_tenths(count: int, work: Callable[[range], None]) -> list[float]:
-    """The seconds for each, in the first tenth of them, in the second, and so on."""
+    """The seconds per rule, in the first tenth of them, in the second, and so on."""
     bounds = [count * tenth // TENTHS for tenth in range(TENTHS + 1)]
     parts = [range(start, end) for start, end in pairwise(bounds)]
     return [seconds(partial(work, part), cpu_time) / len(part) for part in parts if part]
@@ -140,7 +140,7 @@ def _read(db: harken.Database, items: Sequence[harken.Object]) -> None:
 
 @contextmanager
 def _database(items: int) -> Iterator[tuple[harken.Database, list[harken.Object]]]:
-    """In memory, with so many items that have enough of everything."""
+    """In memory, with this many items that have enough of everything."""
     with harken.connect() as db:
         db.foreign("order", _order)
         db.amosql(SCHEMA)
@@ -153,7 +153,8 @@ def _order(item: Any, amount: int) -> None:
 
 
 def _change(db: harken.Database, items: Sequence[harken.Object]) -> None:
-    """A transaction for each, which takes one from its quantity; the next time it is put back."""
+    """One transaction for each item, which decreases its quantity; the next call increases it
+    again."""
     quantity = db.function("quantity")
     for item in items:
         with db.transaction():

@@ -1,10 +1,10 @@
 """`harken bench inventory`: the seven benchmarks of the thesis (section 9.1), at several sizes.
 
-A rule watches the stock of every item. A transaction changes one item (1 to 3) or all of them (4
-to 7), and the rule's condition is monitored by partial differentials, by naive evaluation, and by
-whatever the planner chooses. Besides, one change of one quantity against SQLite by hand.
+A rule watches the stock of every item. A transaction changes one item (1 to 3) or all of them (4 to
+7), and the rule's condition is monitored by partial differentials, by naive evaluation, and by the
+planner's choice. In addition, one change of one quantity is compared with SQLite by hand.
 
-Law: what is compared took turns in the same rounds.
+Law: both sides took turns in the same rounds.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ITEMS_READ_IN_A_TURN = 100_000
 """Naive evaluation reads all items in every transaction, so its turns are shorter."""
 SHORT_TURNS = 5
 FEW_ROUNDS_FROM = 1_000_000
-"""Transactions that change so many items are timed in half of the rounds."""
+"""Transactions that change at least this many items are timed in half of the rounds."""
 
 GROWTH = "<= 1.5"
 ADVANTAGE = {1_000_000: ">= 3000", 10_000_000: ">= 30000"}
@@ -91,7 +91,7 @@ def figures(
 def _take_turns(benchmark: Benchmark, shops: list[Shop], rounds: int) -> dict[int, Turns]:
     """Every strategy at every size once in each round; the first turns only warm up."""
     ways = [(shop, strategy) for shop in shops for strategy in STRATEGIES]
-    if not benchmark.changes_all:  # sizes are compared: let them be next to each other
+    if not benchmark.changes_all:  # sizes are compared, so they run one right after another
         ways = [(shop, strategy) for strategy in STRATEGIES for shop in shops]
     taken: dict[int, Turns] = {shop.size: {name: [] for name in STRATEGIES} for shop in shops}
     for shop, strategy in ways:
@@ -149,7 +149,7 @@ def _figures(benchmark: Benchmark, taken: dict[int, Turns]) -> Iterator[Figure]:
 
 
 def _to_better(turns: Turns) -> float:
-    """Adaptive monitoring over whichever of the others was faster in most rounds."""
+    """Adaptive monitoring relative to whichever other strategy was faster in most rounds."""
     ratio = _ratio(turns[NAIVE], turns[INCREMENTAL])
     return _ratio(turns[ADAPTIVE], turns[NAIVE if ratio < 1 else INCREMENTAL])
 

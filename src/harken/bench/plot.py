@@ -47,7 +47,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What of a benchmark's figures is drawn."""
+    """Which figures of a benchmark are drawn."""
 
     panels: Mapping[str, str]
     """The names of figures, and the headings of their panels."""
@@ -55,7 +55,7 @@ class Picture:
     """By the measures of figures."""
     upwards: str
     across: str = "items"
-    """The parameter of figures that goes to the right."""
+    """The parameter on the horizontal axis."""
     by_query: str | None = None
     """The name of figures that have a panel for each query instead."""
 
@@ -100,7 +100,7 @@ INVENTORY = Picture(
     {
         "incremental ms": Line("incremental", BLUE),
         "naive ms": Line("naive", RED),
-        # It lies on one of the others: let that shine through.
+        # It coincides with one of the others: let that show through.
         "adaptive ms": Line("adaptive", GREEN, dashed=True),
     },
     "ms/transaction",
@@ -136,7 +136,7 @@ WAYS = {
     "SQLite ms": Line("SQLite, recomputed", RED),
     "DuckDB ms": Line("DuckDB, recomputed", GREEN),
 }
-"""Of the benchmark sql: how the answers of a query come about."""
+"""Of the benchmark sql: the ways to answer a query."""
 DRAWN = frozenset(
     {"inventory", "inventory-small", "inventory-large", "lake", "lake-steps", "sql", "sql-sweep"}
 )

@@ -1,7 +1,7 @@
 """`harken bench point`: one value at a time, against the same updates and reads through apsw.
 
-The baseline is a bare table, `item INTEGER PRIMARY KEY, quantity INTEGER`, with no foreign key:
-what someone would write who needs nothing of what Harken checks.
+The baseline is a bare table, `item INTEGER PRIMARY KEY, quantity INTEGER`, without a foreign key,
+for someone who needs none of Harken's checks.
 """
 
 from __future__ import annotations

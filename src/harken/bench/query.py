@@ -1,7 +1,7 @@
 """`harken bench query`: the condition of the thesis as a query, against SQL written by hand.
 
-Both run on the same tables of the same file. The SQL is what someone would write who knows those
-tables and their indexes and checks no arithmetic.
+Both run on the same tables of the same file. The SQL is written by someone who knows those tables
+and their indexes, and does not check arithmetic.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CROSS JOIN "min_stock(item)" m ON m.c0 = d.c0
 CROSS JOIN "supplies(supplier)" s ON s.c0 = d.c1 AND s.c1 = d.c0
 WHERE q.c1 < f.c1 * d.c2 + m.c1
 """
-"""The same join in the best order we know of, which SQLite does not find by itself."""
+"""The same join in the best order we know, which SQLite does not find by itself."""
 
 THRESHOLD_SQL = f"SELECT f.c1 * d.c2 + m.c1 {JOIN[JOIN.index('FROM') :]} WHERE s.c1 = ?"
 POINTS = 2_000

@@ -1,7 +1,8 @@
-"""`harken bench --record FILE`: figures with the commit, the day and the machine they are from.
+"""`harken bench --record FILE`: figures with the commit, the day and the machine they were measured
+on.
 
-The record is what the documents quote. A figure that is measured again takes the place of the old
-one; all others stay as they are, with the commit that they were measured on.
+The record is what the documents quote. A new measurement of a figure replaces the old one; all
+others keep the commit that they were measured on.
 
 Law: there is one figure for each name, measure and set of parameters.
 """
@@ -62,7 +63,8 @@ Together they take hours."""
 
 
 class Record:
-    """The figures in a file. Each is written when it is known: a run of hours may be broken off."""
+    """The figures in a file. Each is written when it is known, because a run of hours may be
+    interrupted."""
 
     def __init__(self, path: Path, note: str = "") -> None:
         self._path = path
@@ -85,7 +87,7 @@ class Record:
 
 
 def read(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """What a record holds; an empty one if there is no file yet."""
+    """The content of a record; empty if there is no file yet."""
     if not path.exists():
         return {"figures": [], "quotes": []}
     try:
@@ -93,14 +95,14 @@ def read(path: Path) -> dict[str, list[dict[str, Any]]]:
         return {"figures": list(found["figures"]), "quotes": list(found["quotes"])}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise HarkenError(
-            f"{path} is no record of benchmarks: {error}",
+            f"{path} is not a record of benchmarks: {error}",
             code="cannot-read",
             hint="give the path of a record, or of a new file",
         ) from error
 
 
 def commit() -> str:
-    """The commit that Harken runs from, with a + if files were changed since."""
+    """The commit that Harken runs from, with a + if files have changed since."""
     try:
         found = _git("rev-parse", "--short=7", "HEAD")
         return f"{found}+" if _git("status", "--porcelain", "--", "src") else found

@@ -20,7 +20,7 @@ from harken.bench.tpch import QUERIES
 from harken.errors import HarkenError
 
 MEASURE, VALUE = 30, 12
-"""How wide the columns of a table are at the least, so that parts of it stand below each other."""
+"""The minimum widths of a table's columns, so that parts of it align."""
 VERDICTS = {None: "", True: "[green]holds[/]", False: "[red]misses[/]"}
 
 
@@ -34,7 +34,7 @@ def run_benchmarks(
     picture: Path | None = None,
     record: Record | None = None,
 ) -> None:
-    """All of them if none is named. Progress goes to standard error."""
+    """All benchmarks if none is named. Progress goes to standard error."""
     chosen = list(names or BENCHMARKS)
     _check(chosen, picture)
     _check_tpch(chosen, tpch)
@@ -65,7 +65,7 @@ def _print(name: str, figures: Iterable[Figure], *, as_json: bool) -> None:
 
 
 def _shown(name: str, figures: Iterable[Figure]) -> Iterator[Table | Group]:
-    """What is to be printed, each part as soon as its figures are known."""
+    """The parts to print, each as soon as its figures are known."""
     if name in SWEEPS:
         return by_change(figures)
     if name in TPCH:
@@ -75,20 +75,20 @@ def _shown(name: str, figures: Iterable[Figure]) -> Iterator[Table | Group]:
 
 
 def _told(figures: Iterable[Figure], status: Status) -> Iterator[Figure]:
-    """Let those who wait see how far it is."""
+    """Show the progress."""
     for figure in figures:
         status.update(f"bench {title(figure)} …")
         yield figure
 
 
 def _check(names: list[str], picture: Path | None) -> None:
-    """Say what is wrong before hours have gone by."""
+    """Report mistakes before hours have passed."""
     for name in names:
         if name not in BENCHMARKS and name not in PARTS:
             raise HarkenError(
                 f"there is no benchmark {name}",
                 code="unknown-benchmark",
-                hint=f"there are {', '.join([*BENCHMARKS, *PARTS])}",
+                hint=f"use {', '.join([*BENCHMARKS, *PARTS])}",
             )
     if picture is None:
         return

@@ -1,7 +1,8 @@
 """An inventory whose stock a rule watches, and turns of transactions that change it.
 
-Law: a turn ends where it began. It makes its items rich enough and then poor again, so every turn
-is the same work, and every low item in it is ordered once; a turn that sees it otherwise fails.
+Law: a turn ends where it began. It raises its items above their thresholds and lowers them again,
+so every turn is the same work, and every low item in it is ordered once; a turn in which that is
+not so fails.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ commit;
 """The redefinition of benchmark 7: one value that the threshold of every item depends on."""
 
 RICHER = {"quantity": 1, "delivery_time": -1, "consume_frequency": -1, "min_stock": -1}
-"""What to add to a value of each function so that its item is above the threshold."""
+"""What to add to a value of each function to raise its item above the threshold."""
 
 ALL_TOGETHER = [slice(None)]
 TIMED_APART = 4
-"""So few transactions are timed one by one, with their check phases."""
+"""Up to this many transactions are timed one by one, with their check phases."""
 
 Change: TypeAlias = tuple[Any, list[Any], list[int], int]
 """A function, arguments, their values when poor, and what to add to each."""
@@ -84,7 +85,7 @@ class Shop:
         self.orders += 1
 
     def some(self, count: int) -> list[int]:
-        """The numbers of so many items, far from each other; at least one of them is low."""
+        """The numbers of this many items, far from each other; at least one of them is low."""
         return [number * 7919 % self.size for number in range(min(count, self.size))]
 
     def turn(self, functions: Sequence[str], strategy: str, places: list[slice]) -> Timing:
@@ -98,7 +99,7 @@ class Shop:
         self.orders = 0
         gc.collect()
         took = self._each(work) if len(work) <= TIMED_APART else self._together(work)
-        # The common min_stock lifts every item above its threshold, and lets it sink again.
+        # The common min_stock raises every item above its threshold, and lowers it again.
         changed = ALL_TOGETHER if "min_stock" in functions else places
         self.check_orders(number for place in changed for number in range(self.size)[place])
         return took
@@ -108,7 +109,7 @@ class Shop:
         return Timing(*(sum(part) / len(times) for part in zip(*times, strict=True)))
 
     def _together(self, work: list[list[Change]]) -> Timing:
-        """The clock of the processor is slow to ask: between short transactions it is not."""
+        """Reading the processor's clock is slow, so it is not read between short transactions."""
         start = cpu_time()
         for changes in work:
             with self.db.transaction():
@@ -116,7 +117,7 @@ class Shop:
         return Timing((cpu_time() - start) / len(work), 0.0)
 
     def check_orders(self, numbers: Iterable[int]) -> None:
-        """Every low item among these was ordered once since the count began."""
+        """Every low item among these was ordered once since counting began."""
         low = sum(map(inventory.is_low, numbers))
         if self.orders != low:
             raise AssertionError(f"{self.orders} orders for {low} items that became low")
@@ -127,7 +128,7 @@ class Shop:
         return self.db.function(function), arguments[place], values[place], more
 
     def _transaction(self, changes: list[Change]) -> tuple[float, float]:
-        """The seconds it took, and those of its end."""
+        """The seconds of the transaction, and of its end."""
         start = cpu_time()
         with self.db.transaction():
             _make(changes)

@@ -28,7 +28,7 @@ from harken.bench.tpch.triggers_by_hand import BY_HAND, Triggers
 SCALES = (0.1, 1.0)
 CHANGE = 0.0001
 WARMING = 2
-"""Transactions before the rounds: plans are made in the first, and totals are there in the next."""
+"""Transactions before the rounds: plans are made in the first, and totals exist from the next."""
 
 WITHOUT_ORDERS = frozenset({"q02", "q11", "q16"})
 COMPARED_SCALE, COMPARED_CHANGE = 1.0, 0.0001
@@ -147,7 +147,7 @@ def _at(
 
 
 def _follow(tpch: Tpch, query: str, change: float, rounds: int) -> tuple[Times, float]:
-    """What refreshes take with the view of this query, and what it takes to define it."""
+    """The times of refreshes with this query's view, and the time to define it."""
     define = seconds(partial(tpch.resident.add_view, query), cpu_time)
     by_hand = BY_HAND.get(query)
     triggers = Triggers(tpch.plain.connection, by_hand) if by_hand is not None else None
@@ -166,5 +166,6 @@ def _follow(tpch: Tpch, query: str, change: float, rounds: int) -> tuple[Times, 
 
 
 def _more(some: Sequence[float], others: Sequence[float]) -> float:
-    """What is longer by little is told by the best rounds: the others waited for something."""
+    """Small differences are computed from the best rounds, because the others waited for
+    something."""
     return max(0.0, min(some) - min(others))

@@ -1,17 +1,16 @@
 """`harken bench sql-lake`: the queries of TPC-H as materialized views over tables in the lake.
 
-The transactions are those of `bench sql`. Each view is alone in its database, and in a session that
-begins with it: what was fetched for another is not there. To bring it up to date takes the check
-phase, and what the transaction takes longer before and after that than without a view: changes are
-noted, and the view is written. What is changed in the tables goes to the lake when all is
-committed, with a view or without. Beside it stands Spark, which recomputes the query from the same
-Delta tables, in the same warm session.
+The transactions are those of `bench sql`. Each view is alone in its database, in a session of its
+own, so nothing fetched for another view is cached. The time to bring it up to date is that of the
+check phase, plus the extra time of the transaction before and after it compared with no view:
+recording changes, and writing the view. Changed tables are written to the lake after the commit,
+with or without a view. Spark recomputes the query from the same Delta tables, in the same warm
+session.
 
-Both are timed by the wall's clock: Spark has all processors. Only what is noted and written is
-timed by the processor's: it is little, SQLite's in this thread, and beside it Spark looks for the
-rows.
+Both are timed by the wall clock, because Spark uses all processors. Only recording and writing are
+timed by the processor's clock: they are short and run in this thread, while Spark is working too.
 
-Law: what is compared took turns in the same rounds, saw the same data, and gave the same rows.
+Law: both sides took turns in the same rounds, saw the same data, and gave the same rows.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ from harken.bench.tpch.stores import check_same
 SCALES = (0.1, 1.0)
 CHANGE = 0.001
 WARMING = 2
-"""Transactions before the rounds: plans are made in the first, and totals are there in the next."""
+"""Transactions before the rounds: plans are made in the first, and totals exist from the next."""
 COMPARED_SCALE = 1.0
 LONGEST = "<= 1.1"
-"""Every view, by Spark's own recomputation of it."""
+"""Every view, relative to Spark's own recomputation of it."""
 FASTER = ">= 5"
 """The median view."""
 
@@ -49,7 +48,7 @@ class Times:
     changing: list[float] = field(default_factory=list)
     check: list[float] = field(default_factory=list)
     commit: list[float] = field(default_factory=list)
-    """What is left when all is checked."""
+    """The time after the check phase."""
     lake: list[float] = field(default_factory=list)
     """Writing the changed tables."""
     spark: list[float] = field(default_factory=list)
@@ -89,7 +88,7 @@ class _Turns:
     rounds: int
 
     def alone(self, query: str) -> Times:
-        """What refreshes of what a query reads take with no view."""
+        """The times of refreshes of a query's tables without any view."""
         self.lake.reopen()
         times = Times()
         for number in range(WARMING + self.rounds):
@@ -97,7 +96,7 @@ class _Turns:
         return times
 
     def follow(self, query: str) -> tuple[Times, float]:
-        """What they take with the view of the query, and what it takes to define it."""
+        """The times with the view of the query, and the time to define it."""
         lake, times = self.lake, Times()
         lake.reopen()
         define = seconds(partial(lake.add_view, query))
@@ -154,5 +153,6 @@ def _at(turns: _Turns, scale: float, queries: Sequence[str]) -> Iterator[Figure]
 
 
 def _more(some: Sequence[float], others: Sequence[float]) -> float:
-    """What is longer by little is told by the best rounds: the others waited for something."""
+    """Small differences are computed from the best rounds, because the others waited for
+    something."""
     return max(0.0, min(some) - min(others))

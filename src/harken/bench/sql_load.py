@@ -27,7 +27,7 @@ def figures(
     changes: Sequence[float] = (),
     rounds: int = 1,
 ) -> Iterator[Figure]:
-    """With every view alone, and with all of them; `changes` mean nothing here."""
+    """With every view alone, and with all of them; `changes` is not used here."""
     for scale in scales:
         tables = generated(scale)
         together = [tuple(queries)] if len(queries) > 1 else []

@@ -1,12 +1,12 @@
-"""`harken bench sql-sweep`: refreshes of all sizes, by differentials, from scratch, and as Harken
+"""`harken bench sql-sweep`: refreshes of all sizes, by differentials, by recomputing, and as Harken
 chooses.
 
-The check phase of one transaction runs under each strategy in turn, and is undone before the next.
-The first turns of each only warm up: plans are made, and where Harken chooses, it learns from these
-turns, and from the smaller changes before, what each way takes. (What it is made to do in the turns
-of the other strategies, it does not learn from.)
-`sql-lake-sweep` is the same over tables in the lake, by the wall's clock. There, what is too much
-to come by row is written by another program, and each turn is a step that takes it in.
+The check phase of one transaction runs under each strategy in turn, and is rolled back before the
+next. The first turns of each only warm up: plans are made, and where Harken chooses, it learns from
+these turns, and from the smaller changes before, what each strategy costs. (It does not learn from
+the turns of the other strategies.) `sql-lake-sweep` is the same over tables in the lake, by the
+wall clock. There, changes too large to make row by row are written by another program, and each
+turn is a step that processes them.
 
 Law: all strategies see the same tables and the same change.
 """
@@ -38,22 +38,22 @@ CHANGES = (0.00001, 0.001, 0.01, 0.1, 1.0)
 CHOICE = "<= 1.2"
 STRATEGIES = INCREMENTAL, NAIVE, ADAPTIVE = ("incremental", "naive", "adaptive")
 WARMING, WARMING_CHANGE = 2, 0.001
-"""So many transactions, of this size, come before all others, and as many turns of each strategy
-before those that count."""
+"""This many transactions of this size come before all others, and as many turns of each strategy
+before the measured ones."""
 LEARNING, LEARNING_TIME = 20, 1.0
-"""Where Harken chooses, it has up to so many turns to learn, and begins none after so many
+"""Where Harken chooses, it has up to this many turns to learn, and starts none after this many
 seconds."""
 SHORT = 15.0
-"""Each strategy has as many turns that count as fit into so many seconds (Harken's choice as many
+"""Each strategy has as many measured turns as fit into this many seconds (Harken's choice as many
 as the other that has more): at least one, and"""
 MOST = 5
-"""at most so many times the rounds."""
+"""at most this many times the rounds."""
 MOST_APPLIED = 100_000
-"""More orders than these are not exchanged by a transaction of Harken's, row by row: in the lake
-another program writes them, and Harken takes a step."""
+"""A transaction of Harken's exchanges at most this many orders row by row. In the lake another
+program writes more, and Harken takes a step."""
 PATIENCE, LEAST_PATIENCE = 4.0, 1.0
-"""Differentials that take so many times as long as naive evaluation are not waited for, if they
-take more than so many seconds."""
+"""Differentials that take this many times as long as naive evaluation are interrupted, if they take
+more than this many seconds."""
 
 
 Around: TypeAlias = Callable[[], AbstractContextManager[None]]
@@ -117,7 +117,7 @@ class Sweep:
     def _take_turns(self, query: str, change: float) -> dict[str, float]:
         """The median seconds of each strategy."""
         with self._changed(query, change) as turn:
-            gc.freeze()  # what there is now need not be looked through between the turns
+            gc.freeze()  # existing objects need not be scanned between the turns
             try:
                 return _Turns(self.store, turn, self.rounds, self.clock).medians()
             finally:
@@ -126,7 +126,8 @@ class Sweep:
 
     @contextmanager
     def _changed(self, query: str, change: float) -> Iterator[Around]:
-        """A change is there. Within a turn it is new, and nothing that is done then remains."""
+        """Within the block the change is there. Within a turn it is new, and everything done then
+        is rolled back."""
         orders = list(self.refresh.orders)
         is_much = change * len(orders) > MOST_APPLIED and query not in WITHOUT_ORDERS
         if is_much and isinstance(self.store, Lakehouse):
@@ -161,7 +162,7 @@ class _Turns:
         turns = {name: self._turns(took[-1]) for name, took in warm.items()}
         if warm[INCREMENTAL][-1] >= patience:
             turns[INCREMENTAL] = 0
-        # As many as the better one, beside its turns: Java is still becoming quicker.
+        # As many as the better one, beside its turns: Java is still warming up.
         turns[ADAPTIVE] = max(turns[INCREMENTAL], turns[NAIVE])
         taken: dict[str, list[float]] = {name: [] for name in STRATEGIES}
         for number in range(max(turns.values())):
@@ -180,15 +181,14 @@ class _Turns:
         return max(1, min(MOST * self.rounds, int(SHORT / took)))
 
     def _check(self, strategy: str, limit: Around = nullcontext) -> float:
-        """The seconds of the check phase under a strategy; then it is undone."""
+        """The seconds of the check phase under a strategy; then it is rolled back."""
         db = self.store.db
         db.monitoring(strategy)
         with self.turn(), limit():
             return seconds(db.internals.reactions.check, self.clock)
 
     def _probe(self, patience: float) -> float:
-        """What differentials take, as long as there is patience: those of a large change may never
-        come to an end."""
+        """The time of differentials, up to a limit: those of a large change may never end."""
         if isinstance(self.store, Lakehouse):
             return self._probe_spark(self.store, patience)
         limit = partial(self.store.db.internals.connection.limited, patience)
@@ -197,7 +197,8 @@ class _Turns:
         return patience
 
     def _probe_spark(self, lake: Lakehouse, patience: float) -> float:
-        """Spark does not ask whether to go on: it is told when to stop. SQLite asks, too."""
+        """Spark does not check for interrupts, so it is cancelled from outside; SQLite checks by
+        itself."""
         is_over = threading.Event()
 
         def stop() -> None:
@@ -213,7 +214,7 @@ class _Turns:
                     yield
             finally:
                 timer.cancel()
-                timer.join()  # one that is telling Spark must not hit what comes next
+                timer.join()  # cancelling Spark must not affect what comes next
 
         with suppress(BrokenOff):
             try:

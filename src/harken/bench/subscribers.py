@@ -1,10 +1,11 @@
-"""`harken bench subscribers`: what those who follow a view cost the one who writes.
+"""`harken bench subscribers`: what subscribers of a view cost the writer.
 
 Two databases take turns. In one a single client follows a view, in the other a thousand follow the
 same view, and each transaction changes it. In `subscribers` they are subscriptions of the session,
-which take their changes after each round, outside of the time. In `subscribers-served` they are
-streams of `harken serve`, in a process of its own, and a third process is their other end; the time
-is that on the wall. The writer waits after each transaction until all have it, or it does not.
+which fetch their changes after each round, outside of the measured time. In `subscribers-served`
+they are streams of `harken serve`, in a process of its own, and a third process holds the clients;
+the time is wall time. The writer either waits after each transaction until all have received it, or
+does not.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Shop:
         self._turn = 0
 
     def next(self) -> tuple[harken.Object, int, int]:
-        """The next item, its quantity, and the one that it is to have."""
+        """The next item, its quantity, and its new quantity."""
         round_, number = divmod(self._turn, len(self._items))
         self._turn += 1
         return self._items[number], round_ or FULL, round_ + 1
@@ -126,7 +127,7 @@ def _served(count: int, rounds: int) -> Iterator[Figure]:
 
 
 WAYS = (("", True, False), (", without a pause", False, False), (", posted", True, True))
-"""How transactions are made: does the writer wait, and does the service make them?"""
+"""How transactions are made: whether the writer waits, and whether the service makes them."""
 
 
 class Followed:
@@ -175,7 +176,7 @@ def _followed(count: int) -> Iterator[Followed]:
 
 @contextmanager
 def _process(*arguments: str) -> Iterator[Callable[[], str]]:
-    """A module of ours as a process: how to get the next line that it prints."""
+    """A module of ours as a process; returns a function that reads its next line of output."""
     process = subprocess.Popen(
         [sys.executable, "-m", *arguments], stdout=subprocess.PIPE, text=True
     )

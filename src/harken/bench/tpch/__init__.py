@@ -1,7 +1,7 @@
 """TPC-H: its tables with their data, its 22 queries, and transactions that refresh the tables.
 
-The data are those of the benchmark's own generator. `stores` has the tables in Harken, in SQLite
-and in DuckDB, `refresh` the transactions, and `by_hand` triggers as one writes them without Harken.
+The data come from the benchmark's own generator. `stores` has the tables in Harken, in SQLite and
+in DuckDB, `refresh` the transactions, and `by_hand` triggers as one writes them without Harken.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def query(name: str) -> str:
 
 @cache
 def unordered(name: str) -> str:
-    """The text of a query without what orders it."""
+    """The text of a query without its ORDER BY."""
     node = sqlglot.parse_one(query(name), read="spark")
     for key in ("order", "limit"):
         node.set(key, None)
@@ -79,7 +79,7 @@ def _read(path: Path) -> pyarrow.Table:
 
 
 def _unique(partsupp: pyarrow.Table) -> pyarrow.Table:
-    """With ten suppliers the generator gives some parts the same one twice."""
+    """With ten suppliers the generator assigns the same one twice to some parts."""
     seen: dict[tuple[Any, ...], int] = {}
     for i, key in enumerate(zip(*(partsupp.column(c).to_pylist() for c in (0, 1)), strict=True)):
         seen.setdefault(key, i)

@@ -1,7 +1,7 @@
 """The tables of TPC-H in the lake, for Harken and for Spark alike: the same Delta tables.
 
-Harken has them as tables of its own; Spark reads the files of the version that Harken stands on,
-under the names that the queries know them by.
+Harken has them as tables of its own; Spark reads the files of the version that Harken uses, under
+the names used in the queries.
 
 Law: `recomputed` answers from the tables as they are after the last commit.
 """
@@ -22,11 +22,11 @@ from harken.bench.tpch import SCHEMA, query
 from harken.values.rows import Row
 
 Change: TypeAlias = tuple[pyarrow.Table, pyarrow.Table]
-"""The rows that come, and those that go."""
+"""The inserted rows, and the deleted ones."""
 
 
 class Undone(Exception):
-    """Raised to have a transaction undone."""
+    """Raised to roll a transaction back."""
 
 
 class Lakehouse:
@@ -51,13 +51,13 @@ class Lakehouse:
         }
 
     def reopen(self) -> None:
-        """Begin anew, with nothing at hand that was fetched before."""
+        """Start over with an empty cache."""
         self.db.close()
         self._open()
         self._look()
 
     def _fill(self, name: str, rows: pyarrow.Table) -> None:
-        """Written to the table as by someone else: what is many does not come by row."""
+        """Write to the table from outside, because so many rows are not inserted one by one."""
         lake_relation = self._lake_relations[name]
         self.db.begin()
         self._engine.establish(lake_relation)
@@ -94,7 +94,7 @@ class Lakehouse:
         self._engine.after_commit()
 
     def show_spark(self) -> None:
-        """Let Spark see the tables as they are now."""
+        """Show Spark the present tables."""
         self._engine.flush()
         for name, lake_relation in self._lake_relations.items():
             frame = self._engine.reader.frame(lake_relation.table, lake_relation.place.version)
@@ -102,8 +102,8 @@ class Lakehouse:
 
     @contextmanager
     def written(self, changes: Mapping[str, Change]) -> Iterator[None]:
-        """Another program writes to the tables, and in the end writes back what was there. All that
-        together is no change, and Harken moves on to it without a look."""
+        """Another program writes to the tables, and in the end restores them. All of this together
+        is no change, and Harken moves on without looking at it."""
         self._write_outside(changes)
         yield
         self._write_outside({name: (minus, plus) for name, (plus, minus) in changes.items()})
@@ -112,7 +112,7 @@ class Lakehouse:
             self.db.internals.network.captures.forget_large()
 
     def _write_outside(self, changes: Mapping[str, Change]) -> None:
-        """First what goes, then what comes: both at once take twice the memory."""
+        """Deletions first, then insertions: both at once take twice the memory."""
         self._engine.flush()
         for name, (plus, minus) in changes.items():
             table = self._lake_relations[name].own
@@ -122,7 +122,8 @@ class Lakehouse:
 
     @contextmanager
     def undone_step(self) -> Iterator[None]:
-        """Inside, what was written is taken in, and not checked yet; then it is undone."""
+        """In the block, what was written is processed but not checked yet; then it is rolled
+        back."""
         network = self.db.internals.network
         try:
             with suppress(Undone), self.db.transaction():
@@ -136,7 +137,7 @@ class Lakehouse:
         return [tuple(row) for row in self._spark.sql(query(name)).collect()]
 
     def interrupt(self) -> None:
-        """Let what Spark is doing fail."""
+        """Make Spark's running work fail."""
         self._spark.interruptAll()
 
     def close(self) -> None:

@@ -27,7 +27,7 @@ INSTRUCTIONS = ("COLLECT COD", "DELIVER IN PERSON", "NONE", "TAKE BACK RETURN")
 COMMENTS = ("carefully final packages", "special deposits wake; pending requests haggle")
 
 NATIONS = (2, 3, 6, 7, 8, 12, 18, 20, 24)
-"""Those that queries ask for by name, and some of the regions that they ask for."""
+"""The nations that queries ask for by name, and some of the regions that they ask for."""
 WANTED_PARTS = (
     "p_brand = 'Brand#12', p_container = 'SM CASE', p_size = 3",
     "p_brand = 'Brand#23', p_container = 'MED BOX', p_size = 9",
@@ -37,7 +37,7 @@ WANTED_PARTS = (
     "p_type = 'PROMO POLISHED TIN', p_name = 'forest azure snow'",
     "p_type = 'MEDIUM POLISHED BRASS', p_size = 15",
 )
-"""What queries ask of a part at once."""
+"""The combinations that queries ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ Transaction: TypeAlias = list[RefreshStep]
 
 
 class Store(Protocol):
-    """What a transaction is run on."""
+    """What transactions run on."""
 
     def insert(self, table: str, rows: Sequence[Row]) -> None: ...
 
@@ -79,7 +79,7 @@ class Refresh:
     seed: int = 1
     random: Random = field(init=False)
     orders: list[int] = field(init=False)
-    """Their keys, the oldest first."""
+    """Their keys, oldest first."""
 
     def __post_init__(self) -> None:
         self.random = Random(self.seed)
@@ -146,8 +146,9 @@ class Refresh:
         ]
 
     def exchange(self, share: float) -> Transaction:
-        """RF1 and RF2: this share of the orders come, and as many go. (In this order: rows that
-        take the place of deleted ones, all in one transaction, take SQLite quadratic time.)"""
+        """RF1 and RF2: insert this share of new orders, and delete as many. (In this order:
+        inserting rows in place of deleted ones, all in one transaction, takes SQLite quadratic
+        time.)"""
         count = max(1, round(share * len(self.orders)))
         return self.insert_orders(count) + self.delete_orders(count)
 
@@ -189,7 +190,7 @@ class Refresh:
         return [step for table in UPDATES for step in self.update(table)]
 
     def restock(self, share: float) -> Transaction:
-        """What suppliers have of this share of the parts, and at which cost, is another."""
+        """Give other quantities and costs to the suppliers of this share of the parts."""
         parts = self.tables["part"].num_rows
         count = max(1, round(share * parts))
         first = self._between(1, parts - count + 1)
