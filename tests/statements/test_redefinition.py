@@ -395,7 +395,7 @@ def test_rules_over_a_table_that_is_altered() -> None:
     db.amosql("activate r(); commit;")
     db.sql("INSERT INTO t VALUES (7), (1); ALTER TABLE t ADD COLUMN b INT DEFAULT 0")
     assert said == [(7,)]
-    with pytest.raises(HarkenError, match="the rule r is still to be told of") as found:
+    with pytest.raises(HarkenError, match="the rule r has not seen yet") as found:
         db.sql("BEGIN; INSERT INTO t VALUES (8, 0); ALTER TABLE t DROP COLUMN b")
     assert found.value.code == "transaction"
     if db.in_transaction:

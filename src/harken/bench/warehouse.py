@@ -90,7 +90,7 @@ class Warehouse:
         self.db.lake(name, table, key=list(columns)[:inputs])
 
     def watch(self, condition: str) -> None:
-        """Let the rule over this condition be the one that is active."""
+        """Activate the rule over this condition, and no other."""
         if self.rule is not None:
             self.db.amosql(f"deactivate {self.rule}(); delete rule {self.rule}; commit;")
         self.rule = f"watch_{condition}"

@@ -20,7 +20,7 @@ ITEMS = 1_000_000
 BATCHES = (1, 10, 1_000)
 """How many quantities each batch of the stream changes."""
 LOW = 40
-"""Of a batch, one item in so many becomes scarce, and at least one does."""
+"""One item in this many of a batch becomes scarce, and at least one does."""
 
 PROGRAM = """
 create function threshold(integer i) -> integer as
@@ -114,7 +114,7 @@ class LakeStory(Stage):
     def _stream(self) -> None:
         self._say(
             "A Spark stream reads files of new quantities as they arrive and puts them into the "
-            "table, each batch exactly once. A step then takes in what is new: it looks up the "
+            "table, each batch exactly once. A step then processes what is new: it looks up the "
             "few rows that the change can concern, and computes what changed in the condition."
         )
         self._code('feed = db.feed("quantity", stream, mode="upsert", checkpoint=...)\ndb.step()')

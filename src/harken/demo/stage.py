@@ -1,4 +1,4 @@
-"""How a story is told on a terminal: titles, narration, statements and their results."""
+"""Prints a demonstration on a terminal: titles, narration, statements and their results."""
 
 from __future__ import annotations
 

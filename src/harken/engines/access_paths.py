@@ -38,7 +38,7 @@ class Reach:
 
 def described(found: tuple[Reach, ...]) -> list[str]:
     """The parts of an explanation about the lake. Of what is fetched in the same way for several
-    reasons, the simplest is told."""
+    reasons, the simplest is reported."""
     if not found:
         return []
     simplest = sorted(found, key=lambda each: len(each.sources), reverse=True)

@@ -73,7 +73,7 @@ class Table:
 
 
 def example(overloads: Iterable[Function]) -> str:
-    """How one of several functions of a name is told apart: `employee.netincome`."""
+    """The full name of one of several functions of a name: `employee.netincome`."""
     one = next(each for each in overloads if each.parameters)  # no two of them have none
     return f"{one.parameters[0].type}.{one.name}"
 

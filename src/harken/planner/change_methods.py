@@ -121,8 +121,8 @@ def moving(program: Program) -> list[str]:
 
 
 def untold(program: Program) -> tuple[str, ...]:
-    """What those who watch a view are not told of, in sentences: for the warnings of `db.monitor`
-    and of explanations."""
+    """The changes of a view that its watchers do not see, in sentences: for the warnings of
+    `db.monitor` and of explanations."""
     names = [name for name in moving(program) if name in CLOCK]
     if not names:
         return ()

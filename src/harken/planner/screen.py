@@ -147,7 +147,7 @@ def _row_tests(row: tuple[Variable, ...], literals: Sequence[Literal]) -> tuple[
 def _cheapest(
     row: tuple[Variable, ...], literals: Sequence[Literal], model: CostModel, changes: float
 ) -> Alternative:
-    """The first so many of the tests, such that testing and what slips through cost least."""
+    """The prefix of the tests for which testing and the rows that slip through cost least."""
     steps = list(_in_order(row, literals, model))
     slip = steps[-1][1] if steps else 0.0
     candidates = [Alternative(row, (), 0.0, 1.0)]

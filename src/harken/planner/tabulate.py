@@ -18,9 +18,9 @@ from harken.ir.clauses import Program, atoms, written_out
 from harken.ir.strata import stratify
 
 LONG = 120
-"""A program of so many literals, all written out, is left as it is."""
+"""A fully expanded program of at most this many literals is left as it is."""
 SHARED = 12
-"""What is written once more may have so many literals."""
+"""An expansion may add at most this many literals."""
 
 
 def tabulate(program: Program, needy: Collection[str]) -> frozenset[str]:

@@ -35,7 +35,7 @@ from harken.propagation.wave import NodeChange, ViewChange, Wave
 from harken.values.rows import Row
 
 MANY_CHANGED = 10_000
-"""After so many changed rows SQLite takes another look at the tables."""
+"""After this many changed rows SQLite analyses the tables again."""
 
 
 class Network:

@@ -168,7 +168,7 @@ class DeltaInput:
         if str(found.metadata().id) != self.identity:
             raise StorageError(
                 f"the Delta table {self.path} is not the one that was registered: that was deleted "
-                "and another was made in its place, so what changed cannot be told",
+                "and another was made in its place, so its changes are unknown",
                 code="input-changed",
                 hint=f"put the old one back, or {BEGIN_AGAIN}",
             )

@@ -2,7 +2,7 @@
 
 Spark repeats a batch that it does not know to be done, with the same number and the same rows. The
 commit of a batch carries (feed, number) as its mark, and a marked commit takes effect once. The
-feed's name is kept in the checkpoint: a stream that begins anew with an empty checkpoint numbers
+feed's name is kept in the checkpoint: a stream that restarts with an empty checkpoint numbers
 its batches from 0 again and must not be taken for its predecessor.
 
     append: rows' = rows + batch              (in a set: rows ∪ batch)
@@ -172,7 +172,7 @@ def feed(
 
     `checkpoint` is a directory of this feed alone. An upsert needs at most one row of a key in a
     batch, unless `latest_by` names the column whose greatest value wins, also against the row that
-    is there. `on_batch` is told of each batch where the session has it in this process, not under
+    is there. `on_batch` is called with each batch if the session runs it in this process, not under
     Spark Connect. `facts` and `unique` are as in `Sink`. A batch passes through the memory of the
     driver: bound it at the source (`maxFilesPerTrigger`, `rowsPerSecond`, `maxOffsetsPerTrigger`).
     """

@@ -153,7 +153,7 @@ _OFFSETS |= {letters.upper(): f"Z|{shape}" for letters, shape in _OFFSETS.items(
 _OFFSETS |= dict.fromkeys(("Z", "ZZ", "ZZZ"), r"[+-]\d{4}")
 _FIXED = re.compile("yy|DDD|MM|LL|dd|HH|hh|KK|kk|mm|ss")
 _COUNTED = re.compile("y|y{3,6}|M|L|d|H|h|K|k|m|s|D|DD")
-"""Numbers of so many digits, and of as many as there are."""
+"""Numbers with a given count of digits, or with any."""
 
 
 @lru_cache(maxsize=256)

@@ -176,7 +176,7 @@ def _percentile(settings: Settings, rows: Sequence[Row]) -> float:
 
 
 def _percentile_disc(settings: Settings, rows: Sequence[Row]) -> Any:
-    """The first value that so many are not after."""
+    """The first value with at most this many values after it."""
     share, descending = settings
     values = sorted((row[0] for row in rows), reverse=descending)
     return values[max(math.ceil(share * len(values)), 1) - 1]

@@ -361,7 +361,7 @@ class _Reader:
             if place + 2 < len(items) and items[place + 1] == "-":
                 high = _code(items[place + 2])
                 if low is None or high is None or low > high:
-                    raise refusal(self._pattern, "a class has a range that is none")
+                    raise refusal(self._pattern, "a class has an invalid range")
                 found.append((low, high))
                 place += 3
                 continue

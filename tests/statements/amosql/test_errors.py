@@ -735,22 +735,34 @@ def test_an_error_inside_a_procedure_points_to_the_call(shop: Database) -> None:
 # --- what Python code may give -------------------------------------------------------------
 
 CALLS: dict[str, tuple[Any, str, str]] = {
-    "connect": (lambda db: harken.connect(5), "type-mismatch", "the path of a database is a path"),
+    "connect": (
+        lambda db: harken.connect(5),
+        "type-mismatch",
+        "the path of a database must be a path",
+    ),
     "bytes": (lambda db: harken.connect(b"x"), "type-mismatch", "b'x'"),
     "amosql": (
         lambda db: db.amosql(None),
         "type-mismatch",
-        "a program is a text, but this is None",
+        "a program must be a text, not None",
     ),
-    "function": (lambda db: db.function(5), "type-mismatch", "the name of a function is a text"),
-    "explain": (lambda db: db.explain(5, verbose=True), "type-mismatch", "is a text"),
+    "function": (
+        lambda db: db.function(5),
+        "type-mismatch",
+        "the name of a function must be a text",
+    ),
+    "explain": (lambda db: db.explain(5, verbose=True), "type-mismatch", "must be a text"),
     "load": (
         lambda db: db.load(["item"], []),
         "type-mismatch",
-        "the name of a type or table is a text",
+        "the name of a type or table must be a text",
     ),
-    "foreign": (lambda db: db.foreign(None, print), "type-mismatch", "is a text"),
-    "assign": (lambda db: db.assign(5, 5), "type-mismatch", "the name of a variable is a text"),
+    "foreign": (lambda db: db.foreign(None, print), "type-mismatch", "must be a text"),
+    "assign": (
+        lambda db: db.assign(5, 5),
+        "type-mismatch",
+        "the name of a variable must be a text",
+    ),
     "blank": (lambda db: db.assign("a b", 5), "bad-name", "cannot be 'a b'"),
     "nothing": (lambda db: db.assign(":", 5), "bad-name", "cannot be ''"),
     "digit": (lambda db: db.assign("1st", 5), "bad-name", "cannot be '1st'"),

@@ -83,7 +83,7 @@ BAD_FILES = {
         "x: number",
         '(columns="0:1")',
         "bad-value",
-        "r has 1 attribute, and 2 columns",
+        "r has 1 attribute, but 2 columns",
     ),
     "columns that are none": ("", "x: number", '(columns="a")', "bad-value", "which columns"),
     "no delimiter": ("", "x: number", '(delimiter="")', "bad-value", "cannot be separated"),

@@ -254,7 +254,7 @@ def test_sql_tells_case_apart_only_where_it_must(db: harken.Database) -> None:
     with pytest.raises(harken.HarkenError) as caught:
         db.sql("SELECT x FROM EDGE")
     assert caught.value.code == "ambiguous"
-    assert caught.value.message == "EDGE may be Edge or edge"
+    assert caught.value.message == "EDGE may mean Edge or edge"
     db.sql("DROP TABLE Edge")
     assert db.sql("SELECT count(*) FROM EDGE").rows == [(0,)]
 
@@ -265,7 +265,7 @@ def test_a_view_of_sql_never_comes_to_mean_another_relation(db: harken.Database)
     with pytest.raises(harken.HarkenError) as caught:
         db.datalog(".decl edge(x: number)")
     assert caught.value.code == "exists"
-    assert "the view v of SQL" in caught.value.message
+    assert "the SQL view v" in caught.value.message
     assert db.sql("SELECT x FROM v").rows == [(1,)]
 
 

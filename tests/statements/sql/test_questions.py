@@ -84,7 +84,7 @@ def test_a_table_is_replaced(db: harken.Database) -> None:
     ("text", "said", "hint"),
     [
         ("DESCRIBE bota", "no table or view bota", "boat"),
-        ("REFRESH MATERIALIZED VIEW long", "no materialized view", ""),
+        ("REFRESH MATERIALIZED VIEW long", "not a materialized view", ""),
         ("SHOW DATABASES", "SHOW", "SHOW TABLES"),
         ("USE other", "USE", "a file is a database"),
         ("REPLACE INTO boat VALUES ('a', 1)", "REPLACE", "ON CONFLICT"),

@@ -95,7 +95,7 @@ def row_numbers(*tables: pa.Table) -> list[Any]:
     for column in together.columns:
         codes = _codes(column)
         pairs = numbers * (codes.max(initial=0) + 1) + codes
-        # Numbering the pairs anew keeps them below the number of rows, so that they never overflow.
+        # Renumbering the pairs keeps them below the number of rows, so that they never overflow.
         numbers = np.unique(pairs, return_inverse=True)[1].reshape(-1)
     ends = np.cumsum([table.num_rows for table in tables])
     return np.split(numbers, ends[:-1])

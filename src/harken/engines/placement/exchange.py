@@ -1,7 +1,7 @@
 """Changes exchanged with the lake: those made by others, and our own.
 
 A commit of the resident file commits everything. Pending changes are then written to the lake's
-tables, at once or, where that is expensive, together with later ones. A step takes in others'
+tables, at once or, where that is expensive, together with later ones. A step processes others'
 changes: the database moves to a newer version, and the difference is a change like any other.
 
 Law: a pending change is in no version that the database stands on, and exactly once in the next.

@@ -1,7 +1,7 @@
 """One row per key: a function needs it of a table that others write and do not check.
 
 A change that brings a second row is rejected as a whole, before anyone acts on it. Once the input
-is repaired, the next step takes in both changes, which together bring none.
+is repaired, the next step processes both changes, which cancel out.
 
 Law: for each key, state + Δ has at most one row, if the state has.
 """

@@ -1,4 +1,4 @@
-"""What the resident file knows of the lake: where each lake relation lies, and how far it is read.
+"""What the resident file knows about the lake: where each relation is, and which version is read.
 
 `version` is the version of the Delta table that the database stands on; −1 before there is one.
 What has been committed here and is not in that version yet lies in the relation's pending table,

@@ -20,7 +20,7 @@ from harken.values.rows import Row
 
 @dataclass(frozen=True, slots=True)
 class LargeChange:
-    """A change of so many rows that they stay where they are."""
+    """A change with so many rows that they are not copied."""
 
     size: int
 
@@ -86,7 +86,7 @@ class CapturedDelta(Delta, Protocol):
         """Capture changes, also after a rollback that undid how they were captured."""
 
     def unwatch(self) -> None:
-        """Stop capturing, and let go of the change."""
+        """Stop capturing, and drop the captured change."""
 
 
 class Capture(Protocol):
@@ -108,7 +108,7 @@ class Capture(Protocol):
         its screener."""
 
     def settle(self, changes: Iterable[CapturedDelta]) -> None:
-        """All have read these changes: let go of them, and let nothing be pending."""
+        """All readers are done: drop these changes, so that nothing is pending."""
 
     def forget_large(self, changes: Iterable[CapturedDelta]) -> None:
         """Changes that stayed elsewhere are undone."""
@@ -117,7 +117,7 @@ class Capture(Protocol):
         """Can a change of the relation be taken back for a while, by `before`?"""
 
     def before(self, changes: Iterable[CapturedDelta]) -> AbstractContextManager[None]:
-        """In the block, let the relations have the rows they had before these changes."""
+        """In the block, the relations have the rows they had before these changes."""
 
     def explain_screener(self, alternatives: tuple[Alternative, ...] | None) -> str:
         """The test that a changed row has to pass, as the engine runs it, for people to read."""

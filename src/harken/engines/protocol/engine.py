@@ -40,7 +40,7 @@ class Statistics(Protocol):
         """So many rows of a relation have changed."""
 
     def tell(self, relation: Relation, rows: int) -> None:
-        """A relation has so many rows."""
+        """Set the number of rows of a relation."""
 
     def forget(self) -> None: ...
 

@@ -23,7 +23,7 @@ class TransactionEnd(Protocol):
         """Write what was committed to where it belongs, unless that is dear and may wait."""
 
     def after_undo(self) -> None:
-        """A rollback, also to a savepoint: let go of what was known of the undone state."""
+        """After a rollback, also to a savepoint: drop what was cached about the undone state."""
 
     def forget(self) -> None:
         """Another process has committed: what is known of the file may be old."""
@@ -70,7 +70,7 @@ class Transactions(Protocol):
     def set_savepoint(self, name: str) -> None: ...
 
     def undo_to(self, name: str) -> None:
-        """Undo what came after it, and let go of it."""
+        """Roll back to the savepoint, and release it."""
 
     def release(self, name: str) -> None:
         """Let go of it; what came after it stays."""

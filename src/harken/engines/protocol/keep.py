@@ -74,7 +74,7 @@ class Kept(Protocol[BuiltFrom, Change]):
     def name(self) -> str: ...
 
     def build(self, source: BuiltFrom) -> None:
-        """Make it anew; it may turn out that it cannot be kept, and does not hold."""
+        """Rebuild it; it may turn out that it cannot be kept, and is then invalid."""
 
     def follow(self, change: Change, delta: Delta) -> bool:
         """Bring it up to date, and put what that changed into the Δ-set. False if it cannot be kept
@@ -164,7 +164,7 @@ class KeptRecursion(Kept[RecursionSource, RecursionChange], Protocol):
 
     @property
     def version(self) -> int:
-        """How often it was built: plans that read it are made anew with it."""
+        """How often it was built: plans that read it are remade with it."""
 
     @property
     def is_built(self) -> bool:
@@ -177,7 +177,7 @@ class KeptRecursion(Kept[RecursionSource, RecursionChange], Protocol):
         """Make the rules for one combination of changed relations ready to be run."""
 
     def compare(self, source: RecursionSource, delta: Delta) -> None:
-        """Build it anew, and put the difference to what was kept into the Δ-set."""
+        """Rebuild it, and put the difference from the old rows into the Δ-set."""
 
     @property
     def can_take_in(self) -> bool:

@@ -89,13 +89,13 @@ class LakeRelation(Protocol):
 
 
 class Lake(Protocol):
-    """Makes relations that lie in the lake, and takes in what others changed there.
+    """Creates relations in the lake, and processes what others changed there.
 
     Law: what is pending is in no version that the database stands on, and in the next one, once.
     """
 
     progress: Callable[[str, int, int], None] | None
-    """Told how far a step is: the relation, the parts it has, and of how many."""
+    """Called with the progress of a step: the relation, the parts done, and the number of parts."""
 
     @property
     def lake_relations(self) -> Mapping[str, LakeRelation]:

@@ -47,7 +47,7 @@ class Query(Protocol):
         """In the block, the rows of the relations that became tables on the way."""
 
     def release(self) -> None:
-        """It is not going to be run again: let go of its tables."""
+        """It will not run again: release its tables."""
 
 
 @dataclass(frozen=True, slots=True)

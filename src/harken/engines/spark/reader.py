@@ -97,7 +97,7 @@ class LakeReader:
         return weighted.positive_zeros(rows if schema is None else rows.cast(schema))
 
     def forget(self, table: VersionedTable, before: int | None = None) -> None:
-        """Let go of what is kept of the table, or of its versions before one."""
+        """Drop what is cached for the table, or for its versions before one."""
         for path, version in list(self._kept):
             if path == table.path and (before is None or version < before):
                 del self._kept[path, version]

@@ -28,7 +28,7 @@ ROUND_LIMIT = 100_000
 ALL_LIMIT = 1_000
 """So many rounds relations in rounds may have: on a cycle they would have more and more."""
 ROW_LIMIT = 10_000_000
-"""And so many rows."""
+"""The most rows."""
 
 Evaluate = Callable[[str, Mapping[str, "DataFrame"]], "DataFrame"]
 """The rows of a statement, given those that its marked names stand for."""

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 LIST_ON_DRIVER = 10_000
-"""Up to so many files are looked up without starting a job for it."""
+"""Up to this many files are listed without starting a job."""
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 TAIL = 20_000
 
-# Log of a JVM that did not start → code, sentence, hint. The first that fits is told.
+# Log of a JVM that did not start → code, sentence, hint. The first that matches is reported.
 DIAGNOSES: tuple[tuple[str, str, str, str], ...] = (
     (
         r"UnsupportedClassVersionError|Unrecognized option: --add-opens|Unrecognized VM option",
@@ -249,7 +249,7 @@ def _start(settings: Mapping[str, str], log: IO[bytes]) -> SparkSession:
         conf.set(name, value)
     gateway: Any = None
     try:
-        # What Java says goes to a file: a person is told only what it means.
+        # Java's output goes to a file: the user only reads what it means.
         gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
         context = SparkContext(conf=conf, gateway=gateway)
     except (PySparkException, Py4JError, OSError, RuntimeError, ValueError) as error:

@@ -74,7 +74,7 @@ class Query:
         return rows if self.relation.arity else [() for _ in rows]
 
     def run_into(self, insert: str, beside: str = "") -> None:
-        """Let the rows, with what stands `beside` them, be inserted; it has no parameters."""
+        """A statement without parameters that inserts the rows, with the values `beside` them."""
         self.run_from(*beside_rows(self.relation, beside), insert)
 
     def summed(self) -> list[tuple[Any, ...]]:
@@ -156,7 +156,7 @@ class Query:
         return self.connection.read(f"SELECT {columns} FROM temp.{quote(self.tables[relation.id])}")
 
     def release(self) -> None:
-        """It is not going to be run again: let go of its tables."""
+        """It will not run again: release its tables."""
         for fixpoint in self.fixpoints:
             fixpoint.drop(self.connection)
 
@@ -322,7 +322,7 @@ class SQLiteEngine:
     # --- queries ---------------------------------------------------------------------------
 
     def compile(self, plan: Plan, short: bool = False) -> Query:
-        """A `short` statement has at most so many items in FROM."""
+        """A `short` statement has at most this many items in FROM."""
         query, compiler = self._compile(plan, {}, {}, MANY_ITEMS if short else None)
         wanted = self.indexes.wanted_by(query.sql, len(query.slots), compiler.aliases)
         self.indexes.ensure([*compiler.lookups, *wanted])

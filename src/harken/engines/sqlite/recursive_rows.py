@@ -165,7 +165,7 @@ class RecursionTables(KeptTables):
         self.validity.declare()
 
     def _fill(self, delta: DeltaSet, source: str, other: str, weight: int, tests: str = "") -> None:
-        """Let the Δ-set have the rows of one table that are not in another."""
+        """Put the rows of one table that are not in another into the Δ-set."""
         columns = ", ".join(f"c{i}" for i in range(delta.relation.arity))
         there = f"SELECT 1 FROM temp.{quote(other)} AS o WHERE {_same(delta.relation, 's', 'o')}"
         self.connection.run(
@@ -186,7 +186,7 @@ class RecursionTables(KeptTables):
         return self._rows("count(*)")
 
     def is_larger_than(self, rows: int) -> bool:
-        """Are about so many rows stored?"""
+        """Whether about this many rows are stored."""
         return self.holds() and self._rows("max(rowid)") > rows
 
     def _rows(self, shown: str) -> int:

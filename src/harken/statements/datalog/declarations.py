@@ -123,8 +123,8 @@ class Schema:
             ]
             if views:
                 raise NameFault(
-                    f"there is a relation {known.name}, and to the SQL view {views[0]} "
-                    f"{node.name} is the same name",
+                    f"there is a relation {known.name}, and the SQL view {views[0]} could not "
+                    f"distinguish {node.name} from it",
                     code="exists",
                     span=node.span,
                     hint="choose a name that differs in more than case, or drop the view first",
