@@ -44,8 +44,8 @@ _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
 def decimal_type(precision: int, scale: int) -> Type:
-    """Exact numbers with a given count of digits, some of them after the point. A value is stored as
-    an integer, in units of its last digit."""
+    """Exact numbers with a given count of digits, some of them after the point. A value is stored
+    as an integer, in units of its last digit."""
     return Type(f"decimal({precision},{scale})", surrogate=False)
 
 
