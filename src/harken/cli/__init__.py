@@ -14,12 +14,13 @@ from typing import Annotated
 import typer
 
 import harken
-from harken.cli import apply, commands, detached_actions, running
+from harken.cli import apply, commands, detached_actions, querying, running
 from harken.cli.options import Command, Group
 from harken.cli.reporting import fail, to_harken_error
 
 COMMANDS = (
     running.run,
+    querying.query,
     running.watch,
     apply.apply,
     commands.shell,

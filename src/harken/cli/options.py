@@ -51,6 +51,12 @@ class Engine(enum.StrEnum):
     LAKE = "lake"
 
 
+class ProgramLanguage(enum.StrEnum):
+    SQL = "sql"
+    AMOSQL = "amosql"
+    DATALOG = "datalog"
+
+
 class Strategy(enum.StrEnum):
     AUTO = "auto"
     COUNTING = "counting"
@@ -65,6 +71,10 @@ class Story(enum.StrEnum):
 
 
 DatabaseFile = Annotated[str, typer.Option("--db", help="The database file.", metavar="PATH")]
+Language = Annotated[
+    ProgramLanguage | None,
+    typer.Option("--language", help="The language of standard input, and of other suffixes."),
+]
 Home = Annotated[Engine, typer.Option("--engine", help="Where new relations are stored.")]
 FactDirectory = Annotated[
     str,

@@ -25,19 +25,27 @@ class Program:
     language: str
 
 
-def read_program(name: str) -> Program:
+def read_program(name: str, spoken: str | None = None) -> Program:
+    """`spoken` is the language where no suffix tells."""
     if name == "-":
-        return Program(STDIN, decode(sys.stdin.buffer.read(), STDIN), AMOSQL)
+        return Program(STDIN, decode(sys.stdin.buffer.read(), STDIN), spoken or AMOSQL)
     try:
         data = Path(name).read_bytes()
     except OSError as error:
         raise _unreadable(name, error) from None
     language = language_of_suffix(Path(name).suffix)
+    if language is None and spoken is not None:
+        return Program(name, decode(data, name), spoken)
     if language is None:
         known = ", ".join(
             f"{suffix} ({each.title})" for each in languages() for suffix in each.suffixes
         )
-        raise _located(name, "no language has this suffix", "unknown-suffix", f"known: {known}")
+        raise _located(
+            name,
+            "no language has this suffix",
+            "unknown-suffix",
+            f"known: {known}; or say --language",
+        )
     return Program(name, decode(data, name), language.name)
 
 

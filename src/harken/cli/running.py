@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -14,6 +16,7 @@ from harken.cli.options import (
     FactDirectory,
     Format,
     Home,
+    Language,
     Output,
     Overrides,
     Strategy,
@@ -48,6 +51,7 @@ def run(
             help="Where Datalog's .output writes files; - is standard output.",
         ),
     ] = ".",
+    language: Language = None,
     set: Overrides = None,
 ) -> None:
     """Run programs one after the other, in one session.
@@ -57,7 +61,7 @@ def run(
     """
     source: str | None = None
     with reported(format, lambda: source):
-        programs = [read_program(name) for name in files]
+        programs = [read_program(name, language) for name in files]
         settings = settings_of(set)
         source = db
         with (
@@ -73,16 +77,29 @@ def run(
             for program in programs:
                 source = program.source
                 database.find_modules_in(beside(source))
-                database.run_program(
-                    program.language,
-                    program.text,
-                    writer(format),
-                    source,
-                    facts=facts,
-                    output=None if output == "-" else output,
-                    warn=_warn,
-                )
+                with _language_named(source if language is None else ""):
+                    database.run_program(
+                        program.language,
+                        program.text,
+                        writer(format),
+                        source,
+                        facts=facts,
+                        output=None if output == "-" else output,
+                        warn=_warn,
+                    )
                 database.commit()
+
+
+@contextmanager
+def _language_named(source: str) -> Iterator[None]:
+    """A person who sends SQL to standard input is told which language was expected there."""
+    try:
+        yield
+    except HarkenError as error:
+        if source == STDIN and error.code in ("syntax", "missing-semicolon"):
+            said = "standard input is read as AMOSQL; for SQL say --language sql"
+            error.hint = f"{error.hint}; {said}" if error.hint else said
+        raise
 
 
 def watch(

@@ -10,7 +10,9 @@ from harken.cli.reporting import CommandError
 from harken.settings import Settings
 
 
-def open_database(db: str, *, read_only: bool = False) -> harken.Database:
+def open_database(
+    db: str, *, read_only: bool = False, settings: Settings | None = None
+) -> harken.Database:
     """Open an existing database: a mistyped path does not create one."""
     if not Path(db).exists():
         raise CommandError(
@@ -18,7 +20,9 @@ def open_database(db: str, *, read_only: bool = False) -> harken.Database:
             code="cannot-open",
             hint="`harken run FILE --db PATH` creates one",
         )
-    return harken.connect(db, read_only=read_only, spark=command_line_spark)
+    return harken.connect(
+        db, read_only=read_only, spark=command_line_spark, settings=settings or Settings({})
+    )
 
 
 def command_line_spark() -> Any:

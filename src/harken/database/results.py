@@ -78,6 +78,10 @@ class Result:
         shown = [[self._plain(value) for value in row] for row in self.rows[: frames.SHOWN_ROWS]]
         return frames.to_html(self.columns, self.types, shown, len(self.rows))
 
+    def named(self, value: Object) -> str:
+        """How an object is printed."""
+        return str(self._name(value))
+
     def lines(self) -> list[str]:
         if self.kind == "print":
             return [" ".join(self._plain(value) for value in row) for row in self.rows]
