@@ -74,6 +74,39 @@ def watched(rows: Iterable[T]) -> Iterator[T]:
         yield row
 
 
+class _Running:
+    """A block of a statement or a text. Written out, since each statement enters several."""
+
+    __slots__ = ("_before", "_starts_clock", "_timed", "_watch")
+
+    def __init__(self, watch: Watch, timed: bool) -> None:
+        self._watch, self._timed = watch, timed
+
+    def __enter__(self) -> None:
+        self._before = current()
+        self._starts_clock = self._timed and not self._watch.is_timed
+        self._watch.enter(self._starts_clock)
+
+    def __exit__(self, *error: object) -> None:
+        _here.watch = self._before
+        self._watch.leave(self._starts_clock)
+
+
+class _Shield:
+    """The block of `Watch.shielded`; it may be entered again inside itself."""
+
+    __slots__ = ("_watch",)
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def __enter__(self) -> None:
+        self._watch.raise_shield()
+
+    def __exit__(self, *error: object) -> None:
+        self._watch.lower_shield()
+
+
 class Watch:
     """The limits of one session. Only `cancel` may be called from another thread."""
 
@@ -94,6 +127,7 @@ class Watch:
         """Whether the statement has a time limit or was cancelled. If not, it never stops, and hot
         paths need not check."""
         self._shields = 0
+        self._shield = _Shield(self)
         self._held = 0
         self.seconds = 0.0
         self.most_rows = 0
@@ -108,29 +142,34 @@ class Watch:
         together."""
         return self._running(timed=False)
 
-    @contextmanager
-    def _running(self, timed: bool) -> Iterator[None]:
-        before, is_first = current(), self._depth == 0
-        starts_clock = timed and not self._is_timed
+    def _running(self, timed: bool) -> AbstractContextManager[None]:
+        return _Running(self, timed)
+
+    def enter(self, starts_clock: bool) -> None:
+        """A block of a statement or a text begins."""
         if starts_clock:
             self._start_clock()
         self._depth += 1
         _here.watch = self
         if starts_clock and self.when_started is not None:
             self.when_started()
-        try:
-            yield
-        finally:
-            _here.watch = before
-            if starts_clock and self.when_ended is not None:
-                self.when_ended()
-            with self._lock:
-                self._depth -= 1
-                if starts_clock:
-                    self._is_timed, self._until = False, math.inf
-                if is_first:
-                    self._reason, self._silent_until = None, 0.0
-                self.is_armed = self._reason is not None or self._until < math.inf
+
+    def leave(self, ends_clock: bool) -> None:
+        """The block has ended."""
+        if ends_clock and self.when_ended is not None:
+            self.when_ended()
+        with self._lock:
+            self._depth -= 1
+            if ends_clock:
+                self._is_timed, self._until = False, math.inf
+            if not self._depth:
+                self._reason, self._silent_until = None, 0.0
+            self.is_armed = self._reason is not None or self._until < math.inf
+
+    @property
+    def is_timed(self) -> bool:
+        """Does a statement run that has limits of its own?"""
+        return self._is_timed
 
     def _start_clock(self) -> None:
         self.seconds = self._settings["statement_timeout"]
@@ -177,18 +216,20 @@ class Watch:
             hint="ask for less; the setting statement_timeout is the limit",
         )
 
-    @contextmanager
-    def shielded(self) -> Iterator[None]:
+    def shielded(self) -> AbstractContextManager[None]:
         """No limit stops the block, because half of its work would be worse than waiting for it."""
+        return self._shield
+
+    def raise_shield(self) -> None:
         self._shields += 1
-        is_first = self._shields == 1
-        if is_first and self.when_ended is not None:
+        if self._shields == 1 and self.when_ended is not None:
             self.when_ended()
+
+    def lower_shield(self) -> None:
         try:
-            yield
-        finally:
-            if is_first and self.when_started is not None and self._depth:
+            if self._shields == 1 and self.when_started is not None and self._depth:
                 self.when_started()
+        finally:
             self._shields -= 1
 
     @contextmanager

@@ -47,7 +47,7 @@ from harken.database.results import Result, Results
 from harken.errors import ClockWarning, LakeWarning, TypeFault
 from harken.settings import Settings
 from harken.statements.amosql.load import load_objects
-from harken.statements.language_registry import RunOptions
+from harken.statements.language_registry import NO_OPTIONS, RunOptions
 from harken.statements.redefinition import together
 from harken.statements.sql.load import load_rows, table_to_load
 from harken.values.encoding import encode, literal_type
@@ -80,7 +80,7 @@ class Database:
         Changes stay uncommitted, as in AMOS, until `commit` or `rollback`; `close` commits.
         """
         results = Results()
-        self.run_program(AMOSQL, text, results.append)
+        self._programs.run(AMOSQL, text, results.append, NO_OPTIONS)
         return results
 
     @exclusive

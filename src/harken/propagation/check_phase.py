@@ -30,6 +30,11 @@ class CheckState:
     redefined: frozenset[str]
 
 
+NOTHING_RECEIVED = CheckState((), frozenset(), frozenset())
+"""The state of a transaction that no consumer has heard of: nothing to copy, and nothing to keep.
+Most savepoints are set in this state."""
+
+
 class CheckPhase:
     def __init__(self, network: Network, trace: Trace) -> None:
         self._network = network
@@ -38,6 +43,8 @@ class CheckPhase:
         self.limit = ROUND_LIMIT
         self.failing: set[str] = set()
         """The views whose rows cannot be computed for now: so far they have lost them all."""
+        self._has_received = False
+        """Whether a consumer has received anything in this transaction."""
 
     def run(self, coupling: str = DEFERRED) -> None:
         """Act until no consumer wants an action of this coupling, nor an immediate one."""
@@ -91,6 +98,7 @@ class CheckPhase:
             self.failing.add(name)
         consumer = self._network.graph.consumer_of(name)
         if consumer is not None:
+            self._has_received = True
             consumer.receive(change)
 
     def _look_again(self) -> None:
@@ -109,6 +117,8 @@ class CheckPhase:
             self.trace.say("no change passes its screener")
 
     def snapshot(self) -> CheckState:
+        if not (self._has_received or self.failing or self._network.graph.redefined):
+            return NOTHING_RECEIVED
         return CheckState(
             tuple(consumer.snapshot() for consumer in self.consumers),
             frozenset(self.failing),
@@ -116,6 +126,9 @@ class CheckPhase:
         )
 
     def restore(self, state: CheckState) -> None:
+        if state is NOTHING_RECEIVED:
+            self.forget()
+            return
         for consumer, each in zip(self.consumers, state.consumers, strict=True):
             consumer.restore(each)
         self.failing, self._network.graph.redefined = set(state.failing), set(state.redefined)
@@ -126,6 +139,7 @@ class CheckPhase:
             consumer.forget()
         self.failing.clear()
         self._network.graph.redefined.clear()
+        self._has_received = False
 
     def never_settles(self, acted: list[str]) -> EvaluationError:
         recent = Counter(acted[len(acted) // 2 :])
