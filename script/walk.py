@@ -24,11 +24,12 @@ calls: dict[int, list[tuple[str, str]]] = {}
 
 def note(frame: FrameType, event: str, _: Any) -> None:
     code = frame.f_code
-    if event == "call" and code.co_filename.startswith(PACKAGE):
-        # Modules and bodies of classes have no locals of their own.
-        if code.co_flags & inspect.CO_NEWLOCALS and not code.co_name.startswith("<"):
-            file = code.co_filename[len(PACKAGE) :]
-            calls.setdefault(threading.get_ident(), []).append((file, code.co_qualname))
+    if event != "call" or not code.co_filename.startswith(PACKAGE):
+        return
+    # Modules and bodies of classes have no locals of their own.
+    if code.co_flags & inspect.CO_NEWLOCALS and not code.co_name.startswith("<"):
+        file = code.co_filename[len(PACKAGE) :]
+        calls.setdefault(threading.get_ident(), []).append((file, code.co_qualname))
 
 
 def trace() -> None:

@@ -231,6 +231,58 @@ def test_module_names_say_what_is_inside() -> None:
     assert not vague, f"name these after what they hold: {vague}"
 
 
+SQL_STATEMENT = re.compile(
+    r"\s*(SELECT .* FROM|INSERT (INTO|OR)|DELETE FROM|UPDATE \S+ SET|PRAGMA|SAVEPOINT"
+    r"|(CREATE|DROP|ALTER) (TEMP |UNIQUE )?(TABLE|INDEX|TRIGGER|VIEW) )",
+    re.DOTALL,
+)
+SPEAKS_SQL = ("engines", "lang.sql", "statements.sql", "cli", "bench", "demo")
+"""The engines, the language of that name, and those who use it as a user does."""
+
+
+def texts(source: str) -> Iterator[tuple[int, str]]:
+    """The line and the text of each string of a module, docstrings and hints of errors left out;
+    `?` stands for what an f-string puts in."""
+    tree = ast.parse(source)
+    left_out = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) or (isinstance(node, ast.keyword) and node.arg == "hint")
+        if isinstance(node.value, ast.Constant | ast.JoinedStr)
+        for part in ast.walk(node.value)
+    }
+    left_out |= {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for part in node.values
+    }
+    for node in ast.walk(tree):
+        if id(node) in left_out:
+            continue
+        if isinstance(node, ast.JoinedStr):
+            parts = (str(v.value) if isinstance(v, ast.Constant) else "?" for v in node.values)
+            yield node.lineno, "".join(parts)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+
+
+def test_only_engines_know_sql_text() -> None:
+    found = [
+        f"{module}:{line}: {text[:60]}"
+        for module, path in modules()
+        if not is_inside(module.removeprefix("harken."), SPEAKS_SQL)
+        for line, text in texts(path.read_text("utf-8"))
+        if SQL_STATEMENT.match(text)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_sql_text_is_found() -> None:
+    source = 'connection.run(f"DELETE FROM {table}")\nraise Fault("no", hint="DROP TABLE t")'
+    assert [bool(SQL_STATEMENT.match(text)) for _, text in texts(source)].count(True) == 1
+
+
 PARALLEL = ("engines", "lang", "statements")
 """Their subfolders answer the same questions: each language has a parser, each engine a query."""
 NAMED_AFTER = ("bench", "demo", "maintenance.strategies")

@@ -27,6 +27,7 @@ from harken.ir.safety import check_program, order
 from harken.ir.strata import stratify
 from harken.ir.terms import Constant, Parameter, Term, Variable
 from harken.planner.prepare import Plan
+from tests.engines.reference_records import ReferenceRecords
 from tests.models.meanings import COMPARE, Failure, Row, aggregated, operate
 
 Bindings = dict[Variable, Any]
@@ -269,6 +270,7 @@ class State:
 
     rows: dict[str, list[Row]] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
+    records: ReferenceRecords = field(default_factory=ReferenceRecords)
 
 
 class ReferenceEngine:
@@ -365,6 +367,10 @@ class ReferenceTransactions:
         self._engine = engine
         self._begun: State | None = None
         self._savepoints: dict[str, State] = {}
+
+    @property
+    def records(self) -> ReferenceRecords:
+        return self._engine.state.records
 
     @property
     def in_transaction(self) -> bool:

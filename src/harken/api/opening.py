@@ -22,10 +22,10 @@ from harken.database.objects import Objects
 from harken.database.reactions import Reactions
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
+from harken.engines.placement.file_opening import Connection
 from harken.engines.placement.file_opening import open_file as open_file
 from harken.engines.placement.file_opening import spark_session as spark_session
 from harken.engines.placement.placement import Placement
-from harken.engines.protocol import Connection
 from harken.errors import HarkenError, StorageError
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function, FunctionKind

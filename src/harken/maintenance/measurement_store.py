@@ -16,16 +16,21 @@ import os
 import platform
 from collections.abc import Callable
 
-from harken.engines.protocol import Connection
+from harken.engines.protocol import Connection, Field, RecordKind
 from harken.ir.clauses import Program
 from harken.ir.printer import print_program
 from harken.maintenance import tuning
 from harken.maintenance.measurements import Experience
 
-TABLE = "harken_measurements"
-COLUMNS = (
-    "(node TEXT PRIMARY KEY, program TEXT NOT NULL, machine TEXT NOT NULL, measured TEXT NOT NULL)"
-    " STRICT"
+MEASUREMENTS = RecordKind(
+    "harken_measurements",
+    (
+        Field("node", "text"),
+        Field("program", "text"),
+        Field("machine", "text"),
+        Field("measured", "text"),
+    ),
+    key=("node",),
 )
 
 
@@ -57,29 +62,25 @@ class MeasurementStore:
         """Write what was learnt, in the open transaction."""
         if not self._unsaved or self._connection.read_only:
             return
-        if not self._connection.has_table(TABLE):
-            self._connection.run(f"CREATE TABLE IF NOT EXISTS main.{TABLE} {COLUMNS}")
+        records = self._connection.records
+        if not records.exist(MEASUREMENTS):
+            records.make_room(MEASUREMENTS)
         for node_id, (program, measured) in self._unsaved.items():
             text = json.dumps(measured.to_json(), separators=(",", ":"))
             measured.is_news = False
             if len(text) <= tuning.MOST_STORED_CHARACTERS:
                 row = (node_id, _digest(program), machine(), text)
-                self._connection.run(
-                    f"INSERT OR REPLACE INTO main.{TABLE} VALUES (?, ?, ?, ?)", row
-                )
+                records.add(MEASUREMENTS, row, replace=True)
         self._unsaved.clear()
-        self._connection.run(
-            f"DELETE FROM main.{TABLE} WHERE rowid <= (SELECT max(rowid) FROM main.{TABLE}) - ?",
-            (tuning.MOST_STORED_NODES,),
-        )
+        records.remove_oldest(MEASUREMENTS, tuning.MOST_STORED_NODES)
 
     def _load(self) -> dict[str, tuple[str, str]]:
         if self._stored is None:
             self._stored = {}
-            if not self._connection.in_memory and self._connection.has_table(TABLE):
-                sql = f"SELECT node, program, measured FROM main.{TABLE} WHERE machine = ?"
-                rows = self._connection.rows(sql, (machine(),))
-                self._stored = {node: (program, text) for node, program, text in rows}
+            records = self._connection.records
+            if not self._connection.in_memory and records.exist(MEASUREMENTS):
+                rows = records.find(MEASUREMENTS, {"machine": machine()})
+                self._stored = {node: (program, text) for node, program, _, text in rows}
         return self._stored
 
 

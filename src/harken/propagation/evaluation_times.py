@@ -13,12 +13,16 @@ Law: P(tables of now, now) − P(tables of before, last look) is what the last l
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 
-from harken.engines.protocol import Connection
+from harken.engines.protocol import Connection, Field, RecordKind
 from harken.values.encoding import decode_timestamp, encode_timestamp
 
-TABLE = "harken_moments"
-COLUMNS = "(condition TEXT PRIMARY KEY, moment INTEGER NOT NULL) STRICT"
+IN_FILE = RecordKind(
+    "harken_moments", (Field("condition", "text"), Field("moment", "integer")), key=("condition",)
+)
+HERE = replace(IN_FILE, temporary=True)
+"""Those of this session."""
 
 
 class Moments:
@@ -35,37 +39,33 @@ class Moments:
     def begin(self, condition: str) -> None:
         """A condition is looked at from now on, if it has not been before."""
         if self._find(condition) is None:
-            self._write(self._here(), condition)
+            self._write(HERE, condition)
 
     def note(self, condition: str) -> None:
         """A condition is looked at, in an open transaction."""
-        self._write(self._in_file() if condition in self.shared else self._here(), condition)
+        self._write(IN_FILE if condition in self.shared else HERE, condition)
 
     def share(self, condition: str) -> None:
         """Other sessions are going to look at a condition: from when it was last looked at here."""
         if condition not in self.shared:
-            self._write(self._in_file(), condition, self.last(condition))
+            self._write(IN_FILE, condition, self.last(condition))
 
     def end(self, condition: str) -> None:
         """It is not looked at any longer in this session."""
-        self._connection.run(f"DELETE FROM {self._here()} WHERE condition = ?", (condition,))
+        self._connection.records.make_room(HERE)
+        self._connection.records.remove(HERE, {"condition": condition})
 
     def _find(self, condition: str) -> int | None:
-        is_shared = condition in self.shared and self._connection.has_table(TABLE)
-        table = f"main.{TABLE}" if is_shared else self._here()
-        moment = self._connection.value(
-            f"SELECT moment FROM {table} WHERE condition = ?", (condition,)
-        )
-        return None if moment is None else int(moment)
+        records = self._connection.records
+        kind = IN_FILE if condition in self.shared and records.exist(IN_FILE) else HERE
+        if kind is HERE:
+            records.make_room(HERE)
+        found = records.find(kind, {"condition": condition})
+        return int(found[0][1]) if found else None
 
-    def _write(self, table: str, condition: str, moment: datetime.datetime | None = None) -> None:
+    def _write(
+        self, kind: RecordKind, condition: str, moment: datetime.datetime | None = None
+    ) -> None:
         at = encode_timestamp(moment or self._connection.now())
-        self._connection.run(f"INSERT OR REPLACE INTO {table} VALUES (?, ?)", (condition, at))
-
-    def _here(self) -> str:
-        self._connection.run(f"CREATE TEMP TABLE IF NOT EXISTS {TABLE} {COLUMNS}")
-        return f"temp.{TABLE}"
-
-    def _in_file(self) -> str:
-        self._connection.run(f"CREATE TABLE IF NOT EXISTS main.{TABLE} {COLUMNS}")
-        return f"main.{TABLE}"
+        self._connection.records.make_room(kind)
+        self._connection.records.add(kind, (condition, at), replace=True)

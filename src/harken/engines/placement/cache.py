@@ -19,9 +19,9 @@ from types import MappingProxyType
 from typing import Protocol
 
 from harken.engines.placement.lake_catalog import Pending
-from harken.engines.protocol import Connection
 from harken.engines.sqlite import layout, many
 from harken.engines.sqlite.change_capture import BRINGING, CREATE_BRINGING, NOTICED
+from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.layout import table_name
 from harken.engines.sqlite.sql_expressions import quote
 from harken.engines.sqlite.table_names import stored_name

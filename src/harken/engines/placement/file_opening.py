@@ -6,8 +6,7 @@ import datetime
 from collections.abc import Callable
 from typing import Any
 
-from harken.engines import protocol
-from harken.engines.sqlite.connection import Connection
+from harken.engines.sqlite.connection import Connection as Connection
 from harken.limits import Watch
 
 
@@ -25,5 +24,5 @@ def open_file(
     timeout: float = 5.0,
     clock: Callable[[], datetime.datetime] | None = None,
     watch: Watch | None = None,
-) -> protocol.Connection:
+) -> Connection:
     return Connection(path, read_only=read_only, timeout=timeout, clock=clock, watch=watch)

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from harken.engines.protocol import Connection
 from harken.engines.sqlite import layout
+from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.layout import table_name
 from harken.engines.sqlite.sql_expressions import quote
 from harken.ir.relations import Relation

@@ -18,7 +18,8 @@ from harken.engines.delta.tables import LakeTable, Mark
 from harken.engines.placement import faults
 from harken.engines.placement.cache import Cache
 from harken.engines.placement.lake_catalog import Pending
-from harken.engines.protocol import Connection, TooManyRows
+from harken.engines.protocol import TooManyRows
+from harken.engines.sqlite.connection import Connection
 from harken.engines.tally import Tally
 from harken.errors import IntegrityError
 from harken.ir.relations import Column, Relation

@@ -24,10 +24,11 @@ from harken.engines.placement.fetching import fetching
 from harken.engines.placement.lake_relations import LakeRelations
 from harken.engines.placement.plan_access import reaches
 from harken.engines.placement.query import LakeQuery
-from harken.engines.protocol import NO_ANSWERS, Answers, Connection, DirectAccess, Query
+from harken.engines.protocol import NO_ANSWERS, Answers, DirectAccess, Query
 from harken.engines.sqlite import change_capture
 from harken.engines.sqlite import engine as sqlite
 from harken.engines.sqlite.compile import Compiler
+from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.faults import read_only
 from harken.engines.sqlite.numbers import Numbers
 from harken.engines.sqlite.recursion import Fetch

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from harken.engines.fetch_limits import MOST_EVALUATED
-from harken.engines.protocol import BrokenOff, Connection, TooManyRows
+from harken.engines.protocol import BrokenOff, TooManyRows
 from harken.engines.sqlite import layout
+from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import Query, beside_rows, summed_by_row
 from harken.engines.sqlite.recursion import Fixpoint
 from harken.engines.sqlite.sql_expressions import quote

@@ -9,11 +9,11 @@ engines imports them from here.
 
 from harken.engines.protocol.capture import Capture, CapturedDelta, Delta, LargeChange
 from harken.engines.protocol.engine import Engine, Indexes, Statistics
+from harken.engines.protocol.file_records import COUNTERS, Field, RecordKind, Records
 from harken.engines.protocol.file_transactions import (
     Connection,
     Limits,
     SchemaVersions,
-    SystemTables,
     TransactionEnd,
     Transactions,
 )
@@ -49,6 +49,7 @@ from harken.engines.protocol.store import DirectAccess, Found, Numbers, Store, d
 from harken.values.rows import Row
 
 __all__ = [
+    "COUNTERS",
     "NO_ANSWERS",
     "Answers",
     "AnyKept",
@@ -62,6 +63,7 @@ __all__ = [
     "Engine",
     "Evaluate",
     "Fetch",
+    "Field",
     "Found",
     "Indexes",
     "Keep",
@@ -78,6 +80,8 @@ __all__ = [
     "MemberChanges",
     "Numbers",
     "Query",
+    "RecordKind",
+    "Records",
     "RecursionChange",
     "RecursionSource",
     "RecursiveRows",
@@ -89,7 +93,6 @@ __all__ = [
     "Specification",
     "Statistics",
     "Store",
-    "SystemTables",
     "TooManyRows",
     "TransactionEnd",
     "Transactions",

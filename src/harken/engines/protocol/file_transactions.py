@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from harken.engines.protocol.file_records import Records
 from harken.limits import Watch
-from harken.values.rows import Row
 
 
 class TransactionEnd(Protocol):
@@ -135,32 +135,9 @@ class Limits(Protocol):
     def fixed_time(self) -> AbstractContextManager[None]: ...
 
 
-class SystemTables(Protocol):
-    """SQL for the tables of the database file that are no relations: catalog, outbox, log.
-
-    This is the one place where SQL text still crosses the seam. It is to become methods.
-    """
-
-    raw: Any
-    foreign: dict[str, Any]
+class Connection(Transactions, Limits, Protocol):
+    """A session with the database file."""
 
     @property
-    def execute(self) -> Callable[..., Any]: ...
-
-    def run(self, sql: str, values: Any = ()) -> None: ...
-
-    def change(self, sql: str, values: Any = ()) -> int: ...
-
-    def rows(self, sql: str, values: Any = ()) -> list[Row]: ...
-
-    def read(self, sql: str, values: Any = ()) -> list[Row]: ...
-
-    def run_many(self, sql: str, values: Iterable[Any]) -> None: ...
-
-    def value(self, sql: str, values: Any = ()) -> Any: ...
-
-    def has_table(self, name: str, schema: str = "main") -> bool: ...
-
-
-class Connection(Transactions, Limits, SystemTables, Protocol):
-    """A session with the database file."""
+    def records(self) -> Records:
+        """What the file holds beside relations."""

@@ -17,9 +17,10 @@ from typing import cast
 
 from harken.calculus.states import delta
 from harken.engines import protocol
-from harken.engines.protocol import Connection, LargeChange, Row
+from harken.engines.protocol import LargeChange, Row
 from harken.engines.sqlite import many
 from harken.engines.sqlite.compile import Compiler
+from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.deltas import DeltaSet
 from harken.engines.sqlite.layout import table_name
 from harken.engines.sqlite.sql_expressions import Sql, literal_text, quote

@@ -24,6 +24,7 @@ import apsw
 
 from harken.engines.protocol import BrokenOff, SchemaVersions
 from harken.engines.sqlite import faults, functions, heap
+from harken.engines.sqlite.file_records import RecordTables
 from harken.engines.sqlite.table_names import META
 from harken.errors import HarkenError, SafetyFault, StorageError
 from harken.limits import UNLIMITED, Watch
@@ -93,6 +94,8 @@ class Connection:
         self._was_over = False
         self.only_reads = False
         """Is the open transaction still read-only?"""
+        self.records = RecordTables(self)
+        """What the file holds beside relations."""
         self._check_path()
         with faults.translated():
             flags = (

@@ -9,8 +9,9 @@ from typing import cast
 
 from harken.calculus.states import delta
 from harken.engines import protocol
-from harken.engines.protocol import Connection, Query, Row
+from harken.engines.protocol import Query, Row
 from harken.engines.sqlite import layout
+from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.selectable import selectable
 from harken.engines.sqlite.sql_expressions import quote
 from harken.engines.sqlite.table_names import stored_name

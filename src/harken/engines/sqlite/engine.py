@@ -11,11 +11,12 @@ from typing import Any, TypeAlias
 
 import apsw
 
-from harken.engines.protocol import Connection, DirectAccess
+from harken.engines.protocol import DirectAccess
 from harken.engines.sqlite import faults, foreign_functions, layout, many
 from harken.engines.sqlite.aggregates import exact_sum
 from harken.engines.sqlite.change_capture import Capture
 from harken.engines.sqlite.compile import MANY_ITEMS, Compiler
+from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.indexes import Indexes
 from harken.engines.sqlite.keep import Keep
 from harken.engines.sqlite.layout import table_name

@@ -12,8 +12,8 @@ from typing import Any
 import apsw
 
 from harken.engines.foreign_calls import call, stored_rows
-from harken.engines.protocol import Connection
 from harken.engines.sqlite import faults
+from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.table_names import stored_name
 from harken.ir.relations import Relation
 

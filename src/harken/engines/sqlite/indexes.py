@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-from harken.engines.protocol import Connection
 from harken.engines.sqlite import layout
+from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.table_names import plain_name
 from harken.errors import StorageError
 from harken.ir.relations import Kind, Relation, is_extent

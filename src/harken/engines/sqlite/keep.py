@@ -14,7 +14,6 @@ from harken.calculus.rounds import Rounds
 from harken.calculus.totals import Totals
 from harken.engines.protocol import (
     AnyKept,
-    Connection,
     CopiedRows,
     KeptRecursion,
     KeptRounds,
@@ -23,6 +22,7 @@ from harken.engines.protocol import (
     RecursiveRows,
     Size,
 )
+from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.counts import CountsTable
 from harken.engines.sqlite.kept import Ledger
 from harken.engines.sqlite.kept_copies import Copy

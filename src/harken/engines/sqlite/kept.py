@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harken.engines.protocol import Connection, Row, Size
+from harken.engines.protocol import Row, Size
+from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.sql_expressions import quote
 
 VALID = "harken_copies"

@@ -6,8 +6,9 @@ Law: after `follow`, the copy is what `build` would make of the relation as it i
 from __future__ import annotations
 
 from harken.calculus.states import copy_of
-from harken.engines.protocol import Connection, CopiedRows, Delta, Query
+from harken.engines.protocol import CopiedRows, Delta, Query
 from harken.engines.sqlite import layout
+from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.deltas import table_of
 from harken.engines.sqlite.kept import KeptTables, Ledger
 from harken.engines.sqlite.selectable import selectable

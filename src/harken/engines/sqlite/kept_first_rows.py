@@ -15,8 +15,9 @@ Law: after `follow`, what is shown is what `build` would show of the rows as the
 from __future__ import annotations
 
 from harken.calculus.first_rows import FirstRows
-from harken.engines.protocol import Connection, Delta, MemberChanges, Query
+from harken.engines.protocol import Delta, MemberChanges, Query
 from harken.engines.sqlite import layout
+from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.deltas import table_of
 from harken.engines.sqlite.foreign_functions import foreign_module
 from harken.engines.sqlite.kept import KeptTables, Ledger

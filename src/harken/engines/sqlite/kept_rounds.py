@@ -13,8 +13,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harken.calculus.rounds import Rounds
-from harken.engines.protocol import Connection, Delta, Query, RoundsChange, RoundsSource
+from harken.engines.protocol import Delta, Query, RoundsChange, RoundsSource
 from harken.engines.sqlite import layout, recursion
+from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.deltas import DeltaSet, table_of
 from harken.engines.sqlite.kept import KeptTables, Ledger
 from harken.engines.sqlite.selectable import selectable

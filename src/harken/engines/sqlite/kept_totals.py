@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from harken.calculus.totals import Totals
-from harken.engines.protocol import Connection, Delta, MemberChanges, Query, Row
+from harken.engines.protocol import Delta, MemberChanges, Query, Row
 from harken.engines.sqlite import layout
+from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.deltas import table_of
 from harken.engines.sqlite.kept import KeptTables, Ledger
 from harken.engines.sqlite.selectable import selectable, weight_of

@@ -14,8 +14,8 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Any
 
-from harken.engines.protocol import Connection
 from harken.engines.sqlite import layout
+from harken.engines.sqlite.connection import Connection
 from harken.ir.relations import Relation
 
 Values = Sequence[Any]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harken.engines.protocol import Connection
+from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.table_names import META
 
 

@@ -21,9 +21,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from harken.engines.protocol import Connection
 from harken.engines.sqlite import layout
 from harken.engines.sqlite.compile import Compiler
+from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.slots import FROM_ROW, Slots, last_row_of
 from harken.engines.sqlite.sql_expressions import quote
 from harken.engines.sqlite.table_names import stored_name

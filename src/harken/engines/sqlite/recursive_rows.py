@@ -15,14 +15,9 @@ from typing import TYPE_CHECKING, cast
 
 from harken.calculus.states import copy_of
 from harken.calculus.stored_recursion import Maintenance
-from harken.engines.protocol import (
-    Connection,
-    Delta,
-    RecursionChange,
-    RecursionSource,
-    RecursiveRows,
-)
+from harken.engines.protocol import Delta, RecursionChange, RecursionSource, RecursiveRows
 from harken.engines.sqlite import layout
+from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.deltas import DeltaSet, table_of
 from harken.engines.sqlite.kept import KeptTables, Ledger
 from harken.engines.sqlite.recursion import Fixpoint

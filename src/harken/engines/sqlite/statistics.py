@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from harken.engines.protocol import Connection
+from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.indexes import Indexes
 from harken.engines.sqlite.layout import table_name
 from harken.engines.sqlite.sql_expressions import quote
