@@ -231,12 +231,70 @@ def test_module_names_say_what_is_inside() -> None:
     assert not vague, f"name these after what they hold: {vague}"
 
 
+def test_nobody_asks_what_kind_of_consumer_it_has() -> None:
+    """`isinstance` is for kinds of nodes and terms: a consumer says what it wants."""
+    consumers = {"Consumer", "Rules", "Monitors", "Constraints", "KeptViews"}
+    found = [
+        f"{module}:{node.lineno}"
+        for module, path in modules()
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "isinstance"
+        and consumers & {each.id for each in ast.walk(node.args[1]) if isinstance(each, ast.Name)}
+    ]
+    assert not found, found
+
+
+PRIVATE_TO_LIBRARIES = {
+    "engines/spark/metrics.py": "the counters of a plan, which PySpark does not show otherwise",
+    "engines/spark/spark_session.py": "whether PySpark has started a JVM, and its gateway",
+    "lang/sql/strict_parser.py": "the parser of sqlglot, which is extended from inside",
+    "server/server_process.py": "os._exit, after a second Ctrl-C",
+}
+"""Where the private names of other people's libraries are used, and for what."""
+
+
+def private_to_others(source: str) -> Iterator[str]:
+    """Each `object._name` where neither the module nor one of its classes has that name."""
+    tree = ast.parse(source)
+    own = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                own.add(name)
+            case ast.Name(id=name, ctx=ast.Store()):
+                own.add(name)
+            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name, ctx=ast.Store()):
+                own.add(name)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self" | "cls")):
+                pass
+            case ast.Attribute(value=ast.Call(func=ast.Name(id="super"))):
+                pass
+            case ast.Attribute(attr=name) if name.startswith("_") and not name.endswith("__"):
+                if name not in own:
+                    yield f"{node.lineno}: {ast.unparse(node)}"
+
+
+def test_nobody_reaches_for_the_private_name_of_another_object() -> None:
+    root = SRC / "harken"
+    found = {
+        str(path.relative_to(root)): list(private_to_others(path.read_text("utf-8")))
+        for _, path in modules()
+    }
+    wrong = {file: lines for file, lines in found.items() if lines}
+    assert wrong.keys() == PRIVATE_TO_LIBRARIES.keys(), wrong
+    assert list(private_to_others("self._network._chooser.ask()")) == ["1: self._network._chooser"]
+
+
 SQL_STATEMENT = re.compile(
     r"\s*(SELECT .* FROM|INSERT (INTO|OR)|DELETE FROM|UPDATE \S+ SET|PRAGMA|SAVEPOINT"
     r"|(CREATE|DROP|ALTER) (TEMP |UNIQUE )?(TABLE|INDEX|TRIGGER|VIEW) )",
     re.DOTALL,
 )
-SPEAKS_SQL = ("engines", "lang.sql", "statements.sql", "cli", "bench", "demo")
+SPEAKS_SQL = ("engines", "lang.sql", "statements.sql", "cli", "project", "bench", "demo")
 """The engines, the language of that name, and those who use it as a user does."""
 
 
@@ -251,12 +309,8 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
         if isinstance(node.value, ast.Constant | ast.JoinedStr)
         for part in ast.walk(node.value)
     }
-    left_out |= {
-        id(part)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.JoinedStr)
-        for part in node.values
-    }
+    joined = (node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr))
+    left_out |= {id(part) for each in joined for part in each.values}
     for node in ast.walk(tree):
         if id(node) in left_out:
             continue

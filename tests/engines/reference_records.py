@@ -95,9 +95,10 @@ class ReferenceRecords:
         self, kind: RecordKind, conditions: Mapping[str, Any], up_to: Bound | None
     ) -> list[Row]:
         found = self.find(kind, conditions)
-        return (
-            found if up_to is None else [r for r in found if r[_place(kind, up_to[0])] <= up_to[1]]
-        )
+        if up_to is None:
+            return found
+        at = _place(kind, up_to[0])
+        return [row for row in found if row[at] <= up_to[1]]
 
     def _keep(self, kind: RecordKind, rows: list[Row]) -> None:
         """Let the others go, and the records of which they are the parents."""

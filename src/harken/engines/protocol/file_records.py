@@ -84,8 +84,8 @@ class Records(Protocol):
         add: Mapping[str, float] | None = None,
         if_none: Conditions | None = None,
     ) -> list[Row]:
-        """Give columns new values, add to what they hold, or give them one where they have none.
-        The records as they are then."""
+        """Give columns new values, add to what they hold, or give them one where they have none;
+        each column in one of these ways. The result is the records as they are then."""
 
     def remove(
         self, kind: RecordKind, conditions: Conditions, *, up_to: Above | None = None
