@@ -45,6 +45,7 @@ from harken.database.language_names import AMOSQL, DATALOG, SQL
 from harken.database.objects import Object
 from harken.database.results import Result, Results
 from harken.errors import ClockWarning, LakeWarning, TypeFault
+from harken.limits import Watch
 from harken.settings import Settings
 from harken.statements.amosql.load import load_objects
 from harken.statements.language_registry import NO_OPTIONS, RunOptions
@@ -63,7 +64,7 @@ class Database:
     def __init__(self, internals: Internals) -> None:
         self.internals = internals
         """The parts of the session, for tests and benchmarks only."""
-        self._watch = internals.connection.watch
+        self._watch: Watch = internals.engine.connection.watch
         self.turn = SessionLock(self._watch)
         """Held by the thread that is using the session."""
         self._views = Views(internals, self.turn)

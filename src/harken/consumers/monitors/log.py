@@ -19,30 +19,42 @@ from dataclasses import dataclass
 from harken.consumers.monitors.view import Watched
 from harken.database.arguments import check_number, check_whole
 from harken.database.changes import StoredChange, read_change
-from harken.database.system import META
-from harken.engines.protocol import Connection
+from harken.engines.protocol import COUNTERS, Connection, Field, RecordKind
 from harken.errors import StorageError
 
-LOGS, CHANGES = "harken_logs", "harken_changes"
-CREATE = (
-    f"CREATE TABLE IF NOT EXISTS {LOGS} (id INTEGER PRIMARY KEY, view TEXT NOT NULL, "
-    "function TEXT NOT NULL, condition TEXT NOT NULL, floor INTEGER NOT NULL, "
-    "size INTEGER NOT NULL, oldest REAL, seconds REAL NOT NULL, bytes INTEGER NOT NULL, "
-    "asked REAL NOT NULL, UNIQUE (function, condition)) STRICT",
-    f"CREATE TABLE IF NOT EXISTS {CHANGES} (log INTEGER NOT NULL REFERENCES {LOGS} (id) "
-    "ON DELETE CASCADE, position INTEGER NOT NULL, at REAL NOT NULL, size INTEGER NOT NULL, "
-    "change TEXT NOT NULL, "
-    "PRIMARY KEY (log, position)) STRICT",
-    f"CREATE INDEX IF NOT EXISTS harken_changes_in_order ON {CHANGES} (position)",
+LOGS = RecordKind(
+    "harken_logs",
+    (
+        Field("id", "integer"),
+        Field("view", "text"),
+        Field("function", "text"),
+        Field("condition", "text"),
+        Field("floor", "integer"),
+        Field("size", "integer"),
+        Field("oldest", "real", optional=True),
+        Field("seconds", "real"),
+        Field("bytes", "integer"),
+        Field("asked", "real"),
+    ),
+    key=("id",),
+    numbered=True,
+    unique=("function", "condition"),
 )
-COLUMNS = "id, view, function, condition, floor, size, oldest, seconds, bytes, asked"
-POSITION = f"SELECT value FROM {META} WHERE key = 'transaction'"
-VERSION = f"SELECT value FROM {META} WHERE key = 'watching'"
-NEXT = (
-    f"INSERT INTO {META} VALUES (?, 1) "
-    "ON CONFLICT (key) DO UPDATE SET value = value + 1 RETURNING value"
+CHANGES = RecordKind(
+    "harken_changes",
+    (
+        Field("log", "integer"),
+        Field("position", "integer"),
+        Field("at", "real"),
+        Field("size", "integer"),
+        Field("change", "text"),
+    ),
+    key=("log", "position"),
+    parent=LOGS,
+    ordered_by="position",
 )
-
+POSITION, VERSION = "transaction", "watching"
+"""The counters of the file that are ours."""
 
 FOREVER = 1e10
 """The longest time in seconds that changes can be kept, 300 years."""
@@ -84,6 +96,7 @@ class Log:
 class Logs:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._records = connection.records
         self.has_deleted = False
         """Whether anything was deleted, so that the file may have free pages."""
 
@@ -93,47 +106,52 @@ class Logs:
 
     def position(self) -> int:
         """The number of the last transaction that changed anything monitored."""
-        return int(self._connection.value(POSITION) or 0)
+        return self._counter(POSITION)
 
     def version(self) -> int:
         """Increases whenever a log or a durable monitor is created, deleted or reconfigured."""
-        return int(self._connection.value(VERSION) or 0)
+        return self._counter(VERSION)
+
+    def _counter(self, key: str) -> int:
+        found = self._records.find(COUNTERS, {"key": key})
+        return int(found[0][1]) if found else 0
 
     def all(self) -> dict[Watched, Log]:
-        if not self._connection.has_table(LOGS):
+        if not self._records.exist(LOGS):
             return {}
-        rows = self._connection.rows(f"SELECT {COLUMNS} FROM {LOGS} ORDER BY id")
-        return {log.watched: log for log in map(_log, rows)}
+        return {log.watched: log for log in map(_log, self._records.find(LOGS))}
 
     def find(self, watched: Watched) -> Log | None:
-        if not self._connection.has_table(LOGS):
+        if not self._records.exist(LOGS):
             return None
-        rows = self._connection.rows(
-            f"SELECT {COLUMNS} FROM {LOGS} WHERE function = ? AND condition = ?",
-            (watched.function, watched.where or ""),
+        rows = self._records.find(
+            LOGS, {"function": watched.function, "condition": watched.where or ""}
         )
         return _log(rows[0]) if rows else None
 
     # --- in a transaction ------------------------------------------------------------------
 
     def next_position(self) -> int:
-        return int(self._connection.value(NEXT, ("transaction",)))
+        return self._records.count_up(POSITION)
 
     def next_version(self) -> int:
-        return int(self._connection.value(NEXT, ("watching",)))
+        return self._records.count_up(VERSION)
 
     def add(self, watched: Watched, view: str, keep: Keep) -> None:
         """Create a log. It starts after all existing positions, because nobody knows what happened
         before."""
-        for sql in CREATE:
-            self._connection.run(sql)
-        self._connection.run(
-            f"INSERT INTO {LOGS} VALUES (NULL, ?, ?, ?, ?, 0, NULL, ?, ?, ?)",
+        self._records.make_room(LOGS)
+        self._records.make_room(CHANGES)
+        self._records.add(
+            LOGS,
             (
+                None,
                 view,
                 watched.function,
                 watched.where or "",
                 self.next_position(),
+                0,
+                None,
                 keep.seconds,
                 keep.bytes,
                 self.now,
@@ -143,7 +161,7 @@ class Logs:
     def remove(self, log: Log) -> None:
         """Delete a log. This takes a position of its own, so that followers notice."""
         self.next_position()
-        self._connection.run(f"DELETE FROM {LOGS} WHERE id = ?", (log.id,))
+        self._records.remove(LOGS, {"id": log.id})
         self.has_deleted = True
 
     def forget(self, watched: Watched) -> None:
@@ -153,15 +171,12 @@ class Logs:
 
     def keep(self, log: Log, keep: Keep) -> None:
         """Change how long and how much a log keeps."""
-        self._connection.run(
-            f"UPDATE {LOGS} SET seconds = ?, bytes = ? WHERE id = ?",
-            (keep.seconds, keep.bytes, log.id),
-        )
+        self._records.change(LOGS, {"id": log.id}, {"seconds": keep.seconds, "bytes": keep.bytes})
 
     def renew(self, logs: Iterable[Log]) -> None:
         """Record that the logs were read."""
         for log in logs:
-            self._connection.run(f"UPDATE {LOGS} SET asked = ? WHERE id = ?", (self.now, log.id))
+            self._records.change(LOGS, {"id": log.id}, {"asked": self.now})
 
     def renew_if_free(self, logs: Iterable[Log]) -> None:
         """In a transaction of its own, unless another process is writing: it can wait."""
@@ -176,16 +191,14 @@ class Logs:
     def write(self, log: Log, position: int, change: StoredChange) -> None:
         text, now = change.text(), self.now
         size = len(text.encode())
-        self._connection.run(
-            f"INSERT INTO {CHANGES} VALUES (?, ?, ?, ?, ?)", (log.id, position, now, size, text)
+        self._records.add(CHANGES, (log.id, position, now, size, text))
+        counted = self._records.change(
+            LOGS, {"id": log.id}, add={"size": size}, if_none={"oldest": now}
         )
-        total, oldest = self._connection.rows(
-            f"UPDATE {LOGS} SET size = size + ?, oldest = coalesce(oldest, ?) WHERE id = ? "
-            "RETURNING size, oldest",
-            (size, now, log.id),
-        )[0]
-        if total > log.keep.bytes or oldest < now - log.keep.seconds:
-            self._trim(log, total, now)
+        stored = _log(counted[0])
+        oldest = now if stored.oldest is None else stored.oldest
+        if stored.size > log.keep.bytes or oldest < now - log.keep.seconds:
+            self._trim(log, stored.size, now)
 
     def _trim(self, log: Log, total: int, now: float) -> None:
         """Delete the oldest changes until the rest is neither too old nor too large."""
@@ -200,11 +213,10 @@ class Logs:
     def _oldest(self, log: Log) -> Iterator[tuple[int, float, int]]:
         rows: list[tuple[int, float, int]] = [(0, 0.0, 0)]
         while rows:
-            rows = self._connection.rows(
-                f"SELECT position, at, size FROM {CHANGES} WHERE log = ? AND position > ? "
-                "ORDER BY position LIMIT 50",
-                (log.id, rows[-1][0]),
+            found = self._records.find(
+                CHANGES, {"log": log.id}, above=("position", rows[-1][0]), limit=50
             )
+            rows = [(position, at, size) for _, position, at, size, _ in found]
             yield from rows
 
     def restart(self, log: Log, position: int) -> None:
@@ -212,14 +224,12 @@ class Logs:
         self._cut(log, position, 0, None)
 
     def _cut(self, log: Log, floor: int, size: int, oldest: float | None) -> None:
-        self._connection.run(
-            f"DELETE FROM {CHANGES} WHERE log = ? AND position <= ?", (log.id, floor)
-        )
+        self._records.remove(CHANGES, {"log": log.id}, up_to=("position", floor))
         self.has_deleted = True
-        self._connection.run(
-            f"UPDATE {LOGS} SET floor = max(floor, ?), size = ?, oldest = ? WHERE id = ?",
-            (floor, size, oldest, log.id),
-        )
+        stored = self._records.find(LOGS, {"id": log.id})
+        for each in map(_log, stored):
+            values = {"floor": max(each.floor, floor), "size": size, "oldest": oldest}
+            self._records.change(LOGS, {"id": log.id}, values)
 
     # --- reading ---------------------------------------------------------------------------
 
@@ -230,30 +240,23 @@ class Logs:
             log = self.find(watched)
             if log is None or position < log.floor or position > self.position():
                 return None
-            rows = self._connection.rows(
-                f"SELECT position, change FROM {CHANGES} WHERE log = ? AND position > ? "
-                "ORDER BY position",
-                (log.id, position),
-            )
-        return [(each, read_change(text)) for each, text in rows]
+            rows = self._records.find(CHANGES, {"log": log.id}, above=("position", position))
+        return [(each, read_change(text)) for _, each, _, _, text in rows]
 
     def news(self, after: int) -> News:
         """The changes of all logs after a position; the number of statements does not depend on the
         number of logs."""
         with self._connection.snapshot():
             position = self.position()
-            if not self._connection.has_table(LOGS):
+            if not self._records.exist(LOGS):
                 return News(position, {}, {})
-            logs = self._connection.rows(f"SELECT id, function, condition, floor FROM {LOGS}")
-            rows = self._connection.rows(
-                f"SELECT log, position, change FROM {CHANGES} WHERE position > ? ORDER BY position",
-                (after,),
-            )
-        watched = {id: Watched(function, where or None) for id, function, where, _ in logs}
+            logs = [_log(row) for row in self._records.find(LOGS)]
+            rows = self._records.find(CHANGES, above=("position", after))
+        watched = {log.id: log.watched for log in logs}
         changes: dict[Watched, list[tuple[int, StoredChange]]] = {}
-        for log, at, text in rows:
+        for log, at, _, _, text in rows:
             changes.setdefault(watched[log], []).append((at, read_change(text)))
-        return News(position, {watched[id]: floor for id, *_, floor in logs}, changes)
+        return News(position, {log.watched: log.floor for log in logs}, changes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,25 +19,45 @@ from dataclasses import dataclass, field
 
 from harken.consumers.monitors.view import Watched
 from harken.database.changes import NO_SHAPE, Change, RowShape, StoredChange, moment, read_change
-from harken.engines.protocol import Connection
+from harken.engines.protocol import Connection, Field, RecordKind, Records
 from harken.errors import agreeing, counted
 from harken.settings import Settings
 
-MONITORS, OUTBOX, OUTBOXES = "harken_monitors", "harken_outbox", "harken_outboxes"
-CREATE = (
-    f"CREATE TABLE IF NOT EXISTS {MONITORS} (name TEXT PRIMARY KEY, view TEXT NOT NULL, "
-    "function TEXT NOT NULL, last INTEGER NOT NULL) STRICT",
-    f"CREATE TABLE IF NOT EXISTS {OUTBOX} (name TEXT NOT NULL REFERENCES {MONITORS} (name) "
-    'ON DELETE CASCADE, number INTEGER NOT NULL, view TEXT NOT NULL, "transaction" INTEGER '
-    "NOT NULL, change TEXT NOT NULL, PRIMARY KEY (name, number)) STRICT",
+MONITORS = RecordKind(
+    "harken_monitors",
+    (
+        Field("name", "text"),
+        Field("view", "text"),
+        Field("function", "text"),
+        Field("last", "integer"),
+    ),
+    key=("name",),
 )
-CREATE_FILLING = (
-    f"CREATE TABLE IF NOT EXISTS {OUTBOXES} (name TEXT PRIMARY KEY REFERENCES {MONITORS} (name) "
-    "ON DELETE CASCADE, changes INTEGER NOT NULL, bytes INTEGER NOT NULL, since REAL, "
-    "dropped INTEGER NOT NULL, lost INTEGER NOT NULL, dropped_at REAL) STRICT",
-    f"INSERT OR IGNORE INTO {OUTBOXES} SELECT name, count(number), "
-    "coalesce(sum(octet_length(change)), 0), CASE WHEN count(number) THEN ?1 END, 0, 0, NULL "
-    f"FROM {MONITORS} LEFT JOIN {OUTBOX} USING (name) GROUP BY name",
+OUTBOX = RecordKind(
+    "harken_outbox",
+    (
+        Field("name", "text"),
+        Field("number", "integer"),
+        Field("view", "text"),
+        Field("transaction", "integer"),
+        Field("change", "text"),
+    ),
+    key=("name", "number"),
+    parent=MONITORS,
+)
+OUTBOXES = RecordKind(
+    "harken_outboxes",
+    (
+        Field("name", "text"),
+        Field("changes", "integer"),
+        Field("bytes", "integer"),
+        Field("since", "real", optional=True),
+        Field("dropped", "integer"),
+        Field("lost", "integer"),
+        Field("dropped_at", "real", optional=True),
+    ),
+    key=("name",),
+    parent=MONITORS,
 )
 """The fill level of each outbox. Files made by earlier versions get it with the next change."""
 
@@ -151,24 +171,27 @@ class Outbox:
     has_deleted: bool = False
     """Whether anything was deleted, so that the file may have free pages."""
 
+    @property
+    def _records(self) -> Records:
+        return self._connection.records
+
     def durables(self) -> dict[str, Durable]:
         """The durable monitors of the file, by name."""
         self._counts = False
-        if not self._connection.has_table(MONITORS):
+        if not self._records.exist(MONITORS):
             return {}
-        self._counts = self._connection.has_table(OUTBOXES)
-        rows = self._connection.rows(f"SELECT name, view, function FROM {MONITORS} ORDER BY name")
-        return {row[0]: Durable(*row) for row in rows}
+        self._counts = self._records.exist(OUTBOXES)
+        return {row[0]: Durable(*row[:3]) for row in self._records.find(MONITORS)}
 
     def status(self) -> list[OutboxStatus]:
         """The fill level of each outbox."""
-        if not self._connection.has_table(OUTBOXES):
+        if not self._records.exist(OUTBOXES):
             return []
-        rows = self._connection.rows(
-            "SELECT name, view, changes, bytes, since, lost, dropped_at "
-            f"FROM {OUTBOXES} JOIN {MONITORS} USING (name) ORDER BY name"
-        )
-        return [self._status(*row) for row in rows]
+        views = {name: view for name, view, *_ in self._records.find(MONITORS)}
+        return [
+            self._status(name, views[name], changes, bytes, since, lost, dropped_at)
+            for name, changes, bytes, since, _, lost, dropped_at in self._records.find(OUTBOXES)
+        ]
 
     def _status(
         self,
@@ -200,50 +223,48 @@ class Outbox:
 
     def last(self, name: str) -> int:
         """The number of the last recorded change."""
-        return int(self._connection.value(f"SELECT last FROM {MONITORS} WHERE name = ?", (name,)))
+        return int(self._records.find(MONITORS, {"name": name})[0][3])
 
     # --- in a transaction ------------------------------------------------------------------
 
     def add(self, durable: Durable) -> None:
-        for sql in CREATE:
-            self._connection.run(sql)
-        self._connection.run(
-            f"INSERT INTO {MONITORS} VALUES (?, ?, ?, 0)",
-            (durable.name, durable.view, durable.function),
-        )
+        self._records.make_room(MONITORS)
+        self._records.make_room(OUTBOX)
+        self._records.add(MONITORS, (durable.name, durable.view, durable.function, 0))
         self._count_all()
 
     def _count_all(self) -> None:
-        create, fill = CREATE_FILLING
-        self._connection.run(create)
-        self._connection.run(fill, (self._now,))
+        self._records.make_room(OUTBOXES)
+        counted = {name for name, *_ in self._records.find(OUTBOXES)}
+        for name, *_ in self._records.find(MONITORS):
+            if name not in counted:
+                changes, bytes = self._records.size(OUTBOX, "change", {"name": name})
+                since = self._now if changes else None
+                self._records.add(OUTBOXES, (name, changes, bytes, since, 0, 0, None))
 
     def remove(self, name: str) -> None:
         """Delete a durable monitor with the changes not delivered."""
-        self._connection.run(f"DELETE FROM {MONITORS} WHERE name = ?", (name,))
+        self._records.remove(MONITORS, {"name": name})
         self.has_deleted = True
 
     def write(self, durable: Durable, transaction: int, change: StoredChange) -> None:
         if not self._counts:
             self._count_all()
-        number = self._connection.value(
-            f"UPDATE {MONITORS} SET last = last + 1 WHERE name = ? RETURNING last", (durable.name,)
-        )
+        number = self._records.change(MONITORS, {"name": durable.name}, add={"last": 1})[0][3]
         text = change.text()
-        self._connection.run(
-            f"INSERT INTO {OUTBOX} VALUES (?, ?, ?, ?, ?)",
-            (durable.name, number, durable.view, transaction, text),
-        )
+        self._records.add(OUTBOX, (durable.name, number, durable.view, transaction, text))
         self._limit(durable, number, len(text.encode()))
 
     def _limit(self, durable: Durable, number: int, size: int) -> None:
         """Add up what was written, and drop everything if it exceeds a limit."""
         limits, now = Limits.of(self._settings), self._now
-        changes, bytes, since = self._connection.rows(
-            f"UPDATE {OUTBOXES} SET changes = changes + 1, bytes = bytes + ?, "
-            "since = coalesce(since, ?) WHERE name = ? RETURNING changes, bytes, since",
-            (size, now, durable.name),
-        )[0]
+        counted = self._records.change(
+            OUTBOXES,
+            {"name": durable.name},
+            add={"changes": 1, "bytes": size},
+            if_none={"since": now},
+        )
+        _, changes, bytes, since, *_ = counted[0]
         filled = limits.filled(changes, bytes, now - since)
         if filled > 1:
             self._drop(durable, number, changes)
@@ -253,11 +274,11 @@ class Outbox:
     def _drop(self, durable: Durable, number: int, changes: int) -> None:
         """Drop changes up to this number. Later ones are recorded: a subscriber that got all rows
         resumes from there."""
-        self._connection.run(f"DELETE FROM {OUTBOX} WHERE name = ?", (durable.name,))
-        self._connection.run(
-            f"UPDATE {OUTBOXES} SET changes = 0, bytes = 0, since = NULL, dropped = ?, "
-            "lost = lost + ?, dropped_at = ? WHERE name = ?",
-            (number, changes, self._now, durable.name),
+        self._records.remove(OUTBOX, {"name": durable.name})
+        empty = {"changes": 0, "bytes": 0, "since": None}
+        dropped = {"dropped": number, "dropped_at": self._now}
+        self._records.change(
+            OUTBOXES, {"name": durable.name}, empty | dropped, add={"lost": changes}
         )
         self.has_deleted = True
         logger.warning(
@@ -273,19 +294,18 @@ class Outbox:
         drop as well."""
         if not self._counts:
             self._count_all()
-        gone = "WHERE name = ? AND number <= ?"
-        changes, bytes = self._connection.rows(
-            f"SELECT count(*), coalesce(sum(octet_length(change)), 0) FROM {OUTBOX} {gone}",
-            (name, number),
-        )[0]
-        self._connection.run(f"DELETE FROM {OUTBOX} {gone}", (name, number))
-        self._connection.run(
-            f"UPDATE {OUTBOXES} SET changes = changes - ?1, bytes = bytes - ?2, "
-            "since = CASE WHEN changes > ?1 THEN ?3 END, "
-            "lost = CASE WHEN dropped <= ?4 THEN 0 ELSE lost END, "
-            "dropped = CASE WHEN dropped <= ?4 THEN 0 ELSE dropped END WHERE name = ?5",
-            (changes, bytes, self._now, number, name),
-        )
+        up_to = ("number", number)
+        changes, bytes = self._records.size(OUTBOX, "change", {"name": name}, up_to=up_to)
+        self._records.remove(OUTBOX, {"name": name}, up_to=up_to)
+        for _, waiting, held, _, dropped, *_ in self._records.find(OUTBOXES, {"name": name}):
+            values = {
+                "changes": waiting - changes,
+                "bytes": held - bytes,
+                "since": self._now if waiting > changes else None,
+            }
+            if dropped <= number:
+                values |= {"lost": 0, "dropped": 0}
+            self._records.change(OUTBOXES, {"name": name}, values)
         self.has_deleted |= bool(changes)
 
     # --- reading ---------------------------------------------------------------------------
@@ -297,21 +317,17 @@ class Outbox:
         with self._connection.snapshot():
             if self._dropped(name) > number:
                 return None
-            rows = self._connection.rows(
-                f'SELECT number, view, "transaction", change FROM {OUTBOX} '
-                "WHERE name = ? AND number > ? ORDER BY number",
-                (name, number),
-            )
+            rows = self._records.find(OUTBOX, {"name": name}, above=("number", number))
         return [
             (each, read_change(text).change(view, transaction, home, shape))
-            for each, view, transaction, text in rows
+            for _, each, view, transaction, text in rows
         ]
 
     def _dropped(self, name: str) -> int:
         """The number up to which changes were dropped and not yet replaced."""
         if not self._counts:
-            self._counts = self._connection.has_table(OUTBOXES)
+            self._counts = self._records.exist(OUTBOXES)
         if not self._counts:
             return 0
-        found = self._connection.value(f"SELECT dropped FROM {OUTBOXES} WHERE name = ?", (name,))
-        return int(found or 0)
+        found = self._records.find(OUTBOXES, {"name": name})
+        return int(found[0][4]) if found else 0
