@@ -51,6 +51,7 @@ from harken.statements.amosql.load import load_objects
 from harken.statements.language_registry import NO_OPTIONS, RunOptions
 from harken.statements.redefinition import together
 from harken.statements.sql.load import load_rows, table_to_load
+from harken.statements.sql.table_descriptions import TableDescription, describe_table
 from harken.values.encoding import encode, literal_type
 
 if TYPE_CHECKING:
@@ -248,6 +249,13 @@ class Database:
         """Everything with rows that can be followed, in the order of creation: tables, views,
         relations and functions, with their columns. `is_view` marks derived ones."""
         return self._views.all()
+
+    @exclusive
+    def describe_table(self, name: str) -> TableDescription:
+        """A table or view as SQL sees it: columns, keys, constraints, and the text that made it."""
+        self.internals.look()
+        check_text(name, "the name of a table")
+        return describe_table(name, self.internals.catalog)
 
     @exclusive
     def describe(self, name: str, *, where: Condition = None) -> ViewDescription:

@@ -29,11 +29,13 @@ from harken.statements.sql.view_clauses import translate_query
 @dataclass(frozen=True, slots=True)
 class Constraint:
     """`said` is the constraint as written, `query` finds the violations, `parent` is the table it
-    refers to."""
+    refers to, and `referred` the columns there that its own `columns` refer to."""
 
     said: str
     query: exp.Expr
     parent: str | None = None
+    columns: tuple[str, ...] = ()
+    referred: tuple[str, ...] = ()
 
 
 # --- from syntax to queries ----------------------------------------------------------------
@@ -101,7 +103,7 @@ def _unique(table: str, names: Sequence[str]) -> Constraint:
     query = exp.select(*columns).from_(exp.to_table(table)).where(_present(table, names))
     several = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1))
     query = query.group_by(*(each.copy() for each in columns)).having(several)
-    return Constraint(f"UNIQUE ({', '.join(names)})", query)
+    return Constraint(f"UNIQUE ({', '.join(names)})", query, columns=tuple(names))
 
 
 def _check(table: str, node: exp.Expr, statement: Statement) -> Constraint:
@@ -157,7 +159,7 @@ def _foreign_key(
     query = query.from_(exp.to_table(table)).where(_present(table, own))
     query = query.where(exp.not_(exp.Exists(this=there.where(exp.and_(*same)))))
     said = f"FOREIGN KEY ({', '.join(own)}) REFERENCES {parent} ({', '.join(names)})"
-    return Constraint(said, query, parent)
+    return Constraint(said, query, parent, tuple(name.lower() for name in own), tuple(names))
 
 
 def _keys_of(parent: str, table: str, statement: Statement, catalog: Catalog) -> list[list[str]]:

@@ -13,6 +13,7 @@ from harken.lang.sql.parser import Statement
 from harken.lang.sql.program_draft import unknown_table
 from harken.lang.sql.type_names import type_name
 from harken.statements.sql.reading import Found, Reading
+from harken.statements.sql.table_descriptions import kind_of_table
 from harken.statements.sql.view_clauses import is_view
 from harken.values.types import TEXT
 
@@ -36,17 +37,11 @@ def answer(runtime: Runtime, reading: Reading, statement: Statement) -> None:
 def _show(tables: SqlTables, reading: Reading, *, only_views: bool) -> None:
     found = [(name, tables.function(name)) for name in sorted(tables.table_names())]
     rows = [
-        (name, _kind(function))
+        (name, kind_of_table(function))
         for name, function in found
         if function is not None and (is_view(function) or not only_views)
     ]
     reading.emit(Found(("name", "kind"), (TEXT, TEXT), list(rows)))
-
-
-def _kind(function: Function) -> str:
-    if function.materialized:
-        return "materialized view"
-    return "view" if is_view(function) else "table"
 
 
 def is_index(node: exp.Expr) -> bool:
@@ -82,7 +77,7 @@ def refreshed_view(runtime: Runtime, statement: Statement) -> Function:
         raise unknown_table(tables, named.name, statement.place(named))
     if not function.materialized:
         raise NameFault(
-            f"{function.name} is a {_kind(function)}, not a materialized view",
+            f"{function.name} is a {kind_of_table(function)}, not a materialized view",
             code="type-mismatch",
             span=statement.place(named),
         )
