@@ -63,6 +63,8 @@ def good_calls(tmp_path: Path) -> dict[str, dict[str, Any]]:
         "views": {},
         "describe": {"name": "low", "where": None},
         "describe_table": {"name": "low"},
+        "definitions": {},
+        "readers_of": {"name": "low"},
         "changes_after": {"name": "low", "position": 0, "where": None, "net": False},
         "watch_views": {"listener": print},
         "listening": {"listener": print},
