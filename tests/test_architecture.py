@@ -247,6 +247,7 @@ def test_nobody_asks_what_kind_of_consumer_it_has() -> None:
 
 
 PRIVATE_TO_LIBRARIES = {
+    "dialect/compilers.py": "the parts of a query of SQLAlchemy, as its own dialects read them",
     "engines/spark/metrics.py": "the counters of a plan, which PySpark does not show otherwise",
     "engines/spark/spark_session.py": "whether PySpark has started a JVM, and its gateway",
     "lang/sql/strict_parser.py": "the parser of sqlglot, which is extended from inside",
