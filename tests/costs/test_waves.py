@@ -56,3 +56,27 @@ def test_tables_that_only_the_network_writes_have_no_triggers(chain: Database) -
         "SELECT tbl_name FROM temp.sqlite_schema WHERE type = 'trigger'"
     )
     assert {name for (name,) in triggers} == {"t(integer)"}
+
+
+def test_the_own_change_of_a_table_is_not_propagated_a_second_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What was captured of a table is its change: it is read, once for each sign, never computed,
+    and whoever follows the table costs no further wave."""
+    waves = []
+    make = Network._wave
+    monkeypatch.setattr(
+        Network, "_wave", lambda self, stored: waves.append(stored) or make(self, stored)
+    )
+    with harken.connect() as db:
+        db.sql("CREATE TABLE t (k INT PRIMARY KEY, v INT)")
+        db.load("t", [(n, n) for n in range(200)], ["k", "v"])
+        changes = db.monitor("t")
+        db.sql("UPDATE t SET v = 500 WHERE k = 3")
+        assert len(waves) == 1
+        (change,) = changes.changes()
+        assert (change.plus, change.minus) == ([(3, 500)], [(3, 3)])
+        found = cost(db, lambda: db.sql("UPDATE t SET v = v + 1 WHERE k = 3"))
+    captured = 'SELECT t1.c0 AS c0, t1.c1 AS c1 FROM "Δt(integer):delta" AS t1 WHERE'
+    assert sum(text.startswith(captured) for text in found.texts) == 2, found.texts
+    assert not any('"Δt(integer):delta"' in text and '"t(integer)"' in text for text in found.texts)
