@@ -1,1 +1,1 @@
-"""Maintenance: how one node of the network keeps up with changes, chosen by cost."""
+"""Maintenance: how one node of the network follows changes, chosen by cost."""

@@ -1,13 +1,13 @@
-"""What an event binds: which tuples of a condition a changed row of its function is about.
+"""What an event binds: which tuples of a condition a changed row of its function concerns.
 
-An event names a function, not a variable, so the condition says which variables the changed rows
-belong to. Wherever the condition calls the function, itself or through functions that it calls, the
-rule's variables and parameters that stand there as arguments are bound to the arguments of the
-changed row; where none does, those that stand there as results are bound to its results. Where the
-condition never calls the function, types decide, if they leave no doubt.
+An event names a function, not a variable, so the condition determines which variables the changed
+rows belong to. Wherever the condition calls the function, directly or through other functions, the
+rule's variables and parameters used there as arguments are bound to the arguments of the changed
+row. If none is used as an argument, those used as results are bound to its results. If the
+condition never calls the function, types decide, if they are unambiguous.
 
 Law: if the change of the function alone makes the condition true for a tuple, then one of the
-changed rows is about that tuple.
+changed rows concerns that tuple.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from harken.ir.terms import Variable
 from harken.values.types import Hierarchy
 
 Binding: TypeAlias = tuple[tuple[int, int], ...]
-"""Columns of the function, each with the column of the condition that has the same value. Without
-any, a changed row is about every tuple."""
+"""Columns of the function, each with the column of the condition that has the same value. With
+none, a changed row concerns every tuple."""
 
 Places: TypeAlias = tuple[int | None, ...]
-"""For each column of a relation the column of the condition that it is known to be, if any."""
+"""For each column of a relation the column of the condition that equals it, if known."""
 
 
 def bindings(program: Program, watched: Relation, hierarchy: Hierarchy) -> tuple[Binding, ...]:
-    """What an event of the `watched` function binds in a condition: any of these is enough."""
+    """What an event of the `watched` function binds in a condition; the event concerns a tuple if
+    any of these match."""
     calls = set(_calls(program, watched))
     if not calls:
         return (_by_type(program.goal.columns, watched, hierarchy),)
@@ -38,7 +39,7 @@ def bindings(program: Program, watched: Relation, hierarchy: Hierarchy) -> tuple
 
 
 def _calls(program: Program, watched: Relation) -> Iterator[Places]:
-    """Where the columns of the condition stand, in each call of the function."""
+    """The columns of the condition used in each call of the function."""
     start: tuple[Relation, Places] = (program.goal, tuple(range(program.goal.arity)))
     waiting, seen = [start], {start}
     while waiting:
@@ -58,7 +59,8 @@ def _calls(program: Program, watched: Relation) -> Iterator[Places]:
 
 
 def _known(clause: Clause, places: Places) -> dict[Variable, int]:
-    """The variables of a clause that are columns of the condition, also by way of equalities."""
+    """The variables of a clause that are columns of the condition, directly or through
+    equalities."""
     known: dict[Variable, int] = {}
     for term, place in zip(clause.head.terms, places, strict=True):
         if isinstance(term, Variable) and place is not None:
@@ -85,7 +87,7 @@ def _arguments_first(places: Places, inputs: int) -> Binding:
 
 def _by_type(columns: Sequence[Column], watched: Relation, hierarchy: Hierarchy) -> Binding:
     """An argument is the one column whose type fits, if that fits no other argument. A result is
-    so bound only if no argument is, and only if it is an object: of numbers there are many."""
+    bound like this only if no argument is, and only if it is an object: numbers are too common."""
     arguments = list(enumerate(watched.columns[: watched.inputs]))
     results = list(enumerate(watched.columns))[watched.inputs :]
     objects = [(place, column) for place, column in results if column.type.surrogate]

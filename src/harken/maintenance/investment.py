@@ -1,11 +1,11 @@
-"""Whether to keep something that may make changes cheaper: the rows of a recursion, counted
+"""Whether to build something that may make changes cheaper: the stored rows of a recursion, counted
 derivations.
 
-What it takes to go without it adds up. When that is many times what it takes to make it, it is
-made; what was kept and was of no use is not made again, until the relations have changed a good
-deal.
+The time that changes take without it adds up. When the sum is many times the cost of building, it
+is built. Something that was built and did not help is not built again until the relations have
+changed considerably.
 
-Law: to try and fail costs no more than a part of what going without has cost.
+Law: a failed attempt costs no more than a fraction of the time already spent without.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from harken.maintenance.measurements import Experience
 @dataclass(slots=True)
 class Outlay:
     share: float
-    """Of the seconds that going without has taken, so many may go into making it."""
+    """The fraction of the time spent without that building may cost."""
     spent: float = 0.0
-    """The seconds that going without has taken."""
+    """The seconds that changes have taken without."""
     trial: float = field(default_factory=lambda: tuning.FIRST_INVESTMENT)
     was_useless: bool = False
-    """Was it kept before, and let go of because it was of no use?"""
+    """Whether it was built before, and dropped because it did not help."""
     known: Experience | None = None
     _left: int = 0
 
     def experience(
         self, renew: Callable[[], Experience], memory: int = tuning.MEMORY
     ) -> Experience:
-        """What is known, made anew when the relations have changed a good deal."""
+        """The measurements, started over when the relations have changed considerably."""
         self._left -= 1
         if self.known is None or self._left < 0:
             known = renew()
@@ -46,7 +46,7 @@ class Outlay:
 
     @property
     def was_looked_at(self) -> bool:
-        """Was it looked just now whether the relations have grown?"""
+        """Whether the sizes of the relations were checked just now."""
         return self._left == tuning.GROWTH_CHECK_INTERVAL
 
     @property
@@ -55,7 +55,7 @@ class Outlay:
 
     @property
     def most(self) -> float:
-        """The seconds that a try may take."""
+        """The seconds that an attempt may take."""
         return self.share * self.spent
 
     def took_too_long(self) -> None:

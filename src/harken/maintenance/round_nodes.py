@@ -1,4 +1,4 @@
-"""Nodes of recursions that count derivations: their rounds are stored, and followed."""
+"""Nodes of recursions that count derivations: their rounds are stored and maintained."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class RoundsNode(DerivedNode):
     rounds: Rounds = field(kw_only=True)
     table: KeptRounds = field(kw_only=True)
     refused: str | None = None
-    """Why all rounds are always computed again, if they are."""
+    """Why all rounds are always recomputed, if they are."""
     step: Query | None = None
     changes: dict[frozenset[str], tuple[Query | None, Query | None]] = field(default_factory=dict)
 
@@ -26,7 +26,7 @@ class RoundsNode(DerivedNode):
         self.table.drop()
 
     def build(self, planning: Planning) -> None:
-        """Store the rounds as they are now."""
+        """Store the present rounds."""
         self.table.create()
         self.changes.clear()  # the indexes went with the tables
         self.step = planning.engine.keep.compile(self._plan(self.rounds.step, planning), [])

@@ -1,7 +1,7 @@
 """What the propagation network watches: a view whose changes someone wants.
 
-A rule wants them to act on, a monitor to hand them to its client, a materialised view to store
-them. To the network all are the same: a program whose goal is watched, under a name.
+A rule acts on them, a monitor delivers them to its client, a materialised view stores them. For the
+network all are the same: a program whose goal is watched, under a name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from harken.maintenance.event_bindings import Binding
 
 @dataclass(frozen=True, slots=True)
 class CompiledEvent:
-    """A kind of change, and of what: the rows of a function as a set, and what they bind."""
+    """An event of a rule: the kind of change, the rows of the function as a set, and what they
+    bind."""
 
     kind: str
     program: Program
@@ -30,58 +31,58 @@ class WatchedView(ABC):
     events: tuple[CompiledEvent, ...] = ()
     """What must happen for the condition to be considered."""
     strategy: str = "auto"
-    """How its change is to be found, whatever that costs: `external`, with nothing stored,
-    `materialized` or `naive`."""
+    """The requested strategy: `auto`, `external` (nothing stored), `materialized` or `naive`."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """What it is called in the network; no two views have the same name."""
+        """Its unique name in the network."""
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """What an error calls it."""
+        """Its name in errors."""
 
     @property
     def strict(self) -> bool:
-        """Are rows that it had already left out of those it gained?"""
+        """Whether rows that it had before are excluded from its gains."""
         return True
 
     @property
     def only_events(self) -> bool:
-        """Does it hold for everything that its events are about?"""
+        """Whether it holds for everything that its events concern."""
         return False
 
     @property
     def acts_on_gains(self) -> bool:
-        """With events, is only what it gained acted on? If not, it is all that it holds for."""
+        """With events: whether it acts on its gains only, rather than on everything it holds
+        for."""
         return self.strict and not self.only_events
 
     @property
     def needs_losses(self) -> bool:
-        """Are the rows that it lost wanted every time?"""
+        """Whether its lost rows are always wanted."""
         return False
 
     @property
     def is_asked_at_end(self) -> bool:
-        """Does only the state at the end of a transaction matter? Then its evaluation may fail in
-        states on the way there, which the next rule may repair."""
+        """Whether only the state at the end of a transaction matters. Then its evaluation may fail
+        in earlier states, which the next rule may repair."""
         return False
 
     @property
     def may_be_counted(self) -> bool:
-        """May its derivations be counted?"""
+        """Whether its derivations may be counted."""
         return True
 
     @property
     def moves(self) -> bool:
-        """Does it ask for the time, so that rows come and go without a change?"""
+        """Whether it depends on the time, so that rows come and go without a change."""
         return False
 
     @property
     def stored(self) -> Relation | None:
-        """The relation that the network keeps its rows in, if it is materialised."""
+        """The relation that the network stores its rows in, if it is materialised."""
         return None
 
     def says_the_same(self, other: WatchedView) -> bool:

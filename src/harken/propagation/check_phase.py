@@ -1,10 +1,10 @@
-"""The check phase: propagate, let a consumer act, and again until no consumer wants to.
+"""The check phase: propagate and let a consumer act, until no consumer wants to.
 
-What an action changes is propagated before the next is chosen (thesis, section 8.5). Actions that
-are wanted immediately come first, also when it was an action that caused them.
+The changes of an action are propagated before the next action is chosen (thesis, section 8.5).
+Immediate actions come first, even when another action caused them.
 
-Law: when the check phase ends, no consumer has an action left and every watched view has told its
-exact change; if it does not end within the limit, the transaction is undone.
+Law: when the check phase ends, no consumer has an action left and every watched view has reported
+its exact change. If it does not end within the limit, the transaction is rolled back.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROUND_LIMIT = 1000
 
 @dataclass(frozen=True, slots=True)
 class CheckState:
-    """What a savepoint must be able to bring back."""
+    """What a savepoint must be able to restore."""
 
     consumers: tuple[object, ...]
     failing: frozenset[str]
@@ -42,12 +42,12 @@ class CheckPhase:
         self.consumers: list[Consumer] = []
         self.limit = ROUND_LIMIT
         self.failing: set[str] = set()
-        """The views whose rows cannot be computed for now: so far they have lost them all."""
+        """The views whose rows cannot be computed at present; until then they count as empty."""
         self._has_received = False
         """Whether a consumer has received anything in this transaction."""
 
     def run(self, coupling: str = DEFERRED) -> None:
-        """Act until no consumer wants an action of this coupling, nor an immediate one."""
+        """Run actions until no consumer has one of this coupling, or an immediate one."""
         if coupling == IMMEDIATE:
             self._propagate()
             self._act(IMMEDIATE)
@@ -102,7 +102,7 @@ class CheckPhase:
             consumer.receive(change)
 
     def _look_again(self) -> None:
-        """What could not be computed on the way must be computed at the end."""
+        """What could not be computed earlier in the transaction must be computable at its end."""
         for name in sorted(self.failing):
             change = self._network.look_again(name)
             self.failing.discard(name)
@@ -134,7 +134,7 @@ class CheckPhase:
         self.failing, self._network.graph.redefined = set(state.failing), set(state.redefined)
 
     def forget(self) -> None:
-        """The transaction ended: nothing of it is left to act on."""
+        """The transaction ended: no action of it is left."""
         for consumer in self.consumers:
             consumer.forget()
         self.failing.clear()
@@ -150,5 +150,5 @@ class CheckPhase:
         return EvaluationError(
             f"{who} without end: stopped after {self.limit} rounds",
             code="no-fixpoint",
-            hint="let an action make its own condition false, or raise db.round_limit",
+            hint="make the action turn its own condition false, or raise db.round_limit",
         )

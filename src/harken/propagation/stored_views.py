@@ -1,8 +1,8 @@
-"""Materialised views as nodes of the graph: their change is written, and the wave goes on.
+"""Materialised views as nodes of the graph: their change is written, and the wave continues.
 
-What a stored view gained and lost is put into its table and becomes the Δ-set of that relation, for
-the nodes above that read it. Where only the network writes a table, it has no triggers: the change
-is noted here.
+The change of a stored view is applied to its table and becomes the Δ-set of that relation, for the
+nodes above that read it. A table that only the network writes has no triggers: its change is
+reported here.
 
 Law: after a wave the table of a stored view has the rows of its query, and every reader of the
 table has been reached with exactly that change.
@@ -24,7 +24,7 @@ class StoredViews:
         self._chooser = chooser
 
     def store(self, change: ViewChange, wave: Wave) -> None:
-        """Write the change of a view into its table, if it has one, and go on to its readers."""
+        """Write the change of a view into its table, if it has one, and continue to its readers."""
         relation = change.view.stored
         if relation is None or not (change.plus or change.minus):
             return
@@ -38,7 +38,7 @@ class StoredViews:
             wave.reach(relation.id, readers.values())
 
     def _note(self, relation: Relation, change: ViewChange, has_changed: bool) -> int:
-        """Let the Δ-set of the table have the change, unless its triggers saw to that; its size."""
+        """Put the change into the Δ-set of the table, unless its triggers did; returns the size."""
         captures = self._graph.captures
         if captures.is_told(relation.id):
             weighted = [(*row, 1) for row in change.plus] + [(*row, -1) for row in change.minus]

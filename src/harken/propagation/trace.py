@@ -1,4 +1,4 @@
-"""What the check phase does, line by line, for whoever asked to see it (`db.trace`)."""
+"""What the check phase does, line by line (`db.trace`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harken.propagation.wave import NodeChange, ViewChange
 from harken.values.types import Type
 
 ShowRows = Callable[[list[tuple[Any, ...]], Sequence[Type]], str]
-"""Stored rows of these types, as a person reads them."""
+"""Formats stored rows of these types for people."""
 
 
 class Trace:

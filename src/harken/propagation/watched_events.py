@@ -1,4 +1,4 @@
-"""The events of a rule: which rows changed, and for which tuples of the condition that counts.
+"""The events of a rule: which rows changed, and which tuples of the condition they concern.
 
 An event of `f` occurs with a row of `f`, its arguments and results as a set:
 
@@ -6,10 +6,10 @@ An event of `f` occurs with a row of `f`, its arguments and results as a set:
     removed(f)    a row that f lost
     updated(f)    a row that f gained or lost, for arguments for which it did both
 
-It is about the tuples of the condition that agree with the row where the event binds them
-(`bindings`). A strict rule acts on what its condition gained, as far as an event is about it; a
-nervous rule, and one without a condition, on all for which the condition holds and that an event is
-about.
+An event concerns the tuples of the condition that agree with the row where the event binds them
+(`bindings`). A strict rule acts on what its condition gained, as far as an event concerns it. A
+nervous rule, and one without a condition, acts on all tuples for which the condition holds and that
+an event concerns.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from harken.propagation.each_state import States
 from harken.values.rows import Row
 
 Changes: TypeAlias = dict[int, tuple[list[Row], list[Row]]]
-"""By the number of an event, the rows that its function gained and lost."""
+"""For the number of each event, the rows that its function gained and lost."""
 
 
 @dataclass(slots=True)
 class Occurrence:
-    """What has happened to a condition: for each binding, the values that it binds."""
+    """The events of a condition: for each binding, the values that it binds."""
 
     bound: dict[Binding, set[Row]] = field(default_factory=dict)
 
@@ -49,7 +49,7 @@ class Occurrence:
             self.bound.setdefault(binding, set()).update(values)
 
     def concerning(self, rows: list[Row]) -> list[Row]:
-        """Those of the tuples that an event is about."""
+        """The tuples that an event concerns."""
         return [row for row in rows if self._concerns(row)]
 
     def _concerns(self, row: Row) -> bool:
@@ -61,13 +61,13 @@ class Occurrence:
 
 @dataclass(slots=True)
 class Summed:
-    """The net change of the functions of a rule's events, from one propagation to the next: while
-    other rules are checked after each statement, what counts for this one is the transaction."""
+    """The net change of the functions of a rule's events, from one propagation to the next. Other
+    rules may be checked after each statement, but for this one the transaction counts."""
 
     weights: dict[int, dict[Row, int]] = field(default_factory=dict)
 
     def add(self, changes: Changes) -> Summed:
-        """The same with these changes as well; what is here may be part of a snapshot."""
+        """A copy with these changes added, because this one may be part of a snapshot."""
         found = {number: dict(rows) for number, rows in self.weights.items()}
         for number, (gained, lost) in changes.items():
             rows = found.setdefault(number, {})
@@ -87,7 +87,7 @@ class Summed:
 
 
 def _occurred(event: CompiledEvent, gained: list[Row], lost: list[Row]) -> list[Row]:
-    """With which of the changed rows of its function an event occurred."""
+    """The changed rows of its function with which an event occurred."""
     if event.kind != "updated":
         return gained if event.kind == "added" else lost
     inputs = event.program.goal.inputs
@@ -104,7 +104,7 @@ def what_happened(node: ViewNode, stored: frozenset[str], states: States) -> Occ
 
 
 def holding(node: ViewNode, stored: frozenset[str], states: States) -> list[Row]:
-    """For which tuples the condition holds that one of its events is about."""
+    """The tuples for which the condition holds and that one of its events concerns."""
     events = range(len(node.view.events))
     found = (row for n in events for row in _rows(node, n, stored, states, "holding"))
     return list(dict.fromkeys(found))
@@ -124,8 +124,8 @@ def changes(node: ViewNode, stored: frozenset[str], states: States) -> Changes:
 def _rows(
     node: ViewNode, number: int, stored: frozenset[str], states: States, wanted: str
 ) -> list[Row]:
-    """The rows that the function of an event gained or lost, those with which the event occurred,
-    or the tuples that it is about and the condition holds for."""
+    """Rows gained or lost by the function of an event, rows with which the event occurred, or
+    tuples that it concerns and for which the condition holds."""
     event = node.view.events[number]
     changed = frozenset(stored & stored_relations(event.program).keys())
     if not changed:
@@ -146,7 +146,7 @@ def _rows(
 def _rows_by_states(
     node: ViewNode, event: CompiledEvent, changed: frozenset[str], states: States, wanted: str
 ) -> list[Row]:
-    """The same from the rows of each state by itself, after an expression failed between them."""
+    """The same from the rows of each state separately, after an expression failed between them."""
     now = set(states.planning.compile(event.program).rows(()))
     before = set(states.rows_before(event.program, changed) or ())
     gained, lost = list(now - before), list(before - now)
@@ -171,7 +171,7 @@ def _program(node: ViewNode, event: CompiledEvent, changed: frozenset[str], want
 
 
 def _occurring(event: CompiledEvent, changed: frozenset[str]) -> Program:
-    """The program of the rows with which an event occurs."""
+    """The program for the rows with which an event occurs."""
     change = differentiate(event.program, changed)
     goal = event.program.goal
     occurred = goal.variant(Role.AUXILIARY, f"{event.kind} {goal.name}")
@@ -196,7 +196,7 @@ def _occurrences(kind: str, occurred: Relation, change: Change) -> Iterable[Clau
 
 
 def _concerned(occurring: Program, bindings: Iterable[Binding], condition: Program) -> Program:
-    """The program of the tuples for which a condition holds and that an event is about."""
+    """The program for the tuples for which a condition holds and that an event concerns."""
     name = f"{condition.goal.name} by event"
     goal = condition.goal.variant(Role.AUXILIARY, name, kind=Kind.DERIVED)
     row = tuple(Variable(f"T{i}", each.type) for i, each in enumerate(goal.columns))

@@ -1,4 +1,4 @@
-"""One propagation: what has changed so far, whom that reaches, and what it finds."""
+"""One propagation: what has changed so far, which nodes that reaches, and what it finds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from harken.values.rows import Row
 
 @dataclass(frozen=True, slots=True)
 class ViewChange:
-    """What a condition gained and lost, and how that was found out."""
+    """What a condition gained and lost, and how that was found."""
 
     view: WatchedView
     plus: list[Row]
@@ -27,13 +27,14 @@ class ViewChange:
     changed: frozenset[str]
     decision: Decision
     fresh: bool = False
-    """Are the rows before unknown? Then `plus` are all rows, in the place of whatever was there."""
+    """Whether the earlier rows are unknown. Then `plus` has all rows, and replaces everything
+    before."""
     failure: HarkenError | None = None
-    """Why it has no rows for now, if they cannot be computed: they are to be asked for again at the
-    end of the transaction."""
+    """Why its rows cannot be computed at present: they are computed again at the end of the
+    transaction."""
     summed: Changes | None = None
-    """What the functions of its events gained and lost, if that is to be summed up: then `plus` is
-    not yet restricted to what the events are about."""
+    """The gains and losses of the functions of its events, if they are to be summed up: then `plus`
+    is not yet restricted to what the events concern."""
 
     @property
     def strategy(self) -> Strategy:
@@ -53,10 +54,10 @@ class NodeChange:
 
 @dataclass(slots=True)
 class Wave:
-    """One propagation: what has changed so far, and whom that reaches, by level."""
+    """One propagation: what has changed so far, and which nodes that reaches, by level."""
 
     stored: set[str]
-    """The stored relations that have changed; those of stored views come in on the way."""
+    """The stored relations that have changed; those of stored views are added during the wave."""
     changed: set[str]
     reached: dict[int, dict[str, Node]] = field(default_factory=dict)
     last_reader: dict[str, int] = field(default_factory=dict)
@@ -65,13 +66,13 @@ class Wave:
     """The rows of the Δ-sets."""
     plan: WavePlan = field(kw_only=True)
     counting: dict[str, float] = field(default_factory=dict)
-    """The seconds that it took to follow counted derivations."""
+    """The seconds spent on following counted derivations."""
     fresh: set[str] = field(default_factory=set)
-    """What is kept and was followed by plans that were made for it just now."""
+    """Kept state that was followed by plans made just now."""
     to_turn: list[ViewNode] = field(default_factory=list)
-    """Conditions whose derivations are to be counted from now on, or are not any more."""
+    """Conditions whose derivations will be counted from now on, or no longer."""
     answers: Answers = NO_ANSWERS
-    """What was answered ahead for the nodes of the level that is being propagated."""
+    """Answers computed in advance for the nodes of the present level."""
 
     def take_in(self, name: str, size: int) -> None:
         """A stored relation has changed in this wave."""
@@ -81,7 +82,7 @@ class Wave:
         self.plan.take_in(name, size)
 
     def visit(self, node: Node) -> None:
-        """Come to a node, whether or not anything below it has changed."""
+        """Arrive at a node, whether or not anything below it has changed."""
         self.reached.setdefault(node.level, {})[node.id] = node
 
     def reach(self, name: str, nodes: Iterable[Node]) -> None:
