@@ -8,7 +8,7 @@ not, `m_p^bf` holds the values that are asked for. A clause p(X, Y) ← r₁ ∧
 and before a relation rᵢ that is derived on demand, too, its own values are asked for:
 m_rᵢ ← supᵢ₋₁. Values are passed on from what is known and from rows that are there, never by
 computing new ones: so there are finitely many questions, and nothing is computed that could fail.
-All patterns of p share its one table: a row of it is a row of p, whoever asked.
+All patterns of p share its one table: a row of it is a row of p, whichever question asked for it.
 
 Negation and aggregates come last in a clause, behind everything that is asked for because of them.
 The questions make relations depend on each other that did not before, so what is returned is not

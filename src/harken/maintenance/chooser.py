@@ -93,7 +93,7 @@ class Chooser:
         self.version += 1
 
     def note_change(self, name: str, size: int) -> None:
-        """A transaction changed so many rows of a stored relation. What depends on how often and
+        """A transaction changed rows of a stored relation. What depends on how often and
         how much it was changed is decided again each time that has doubled."""
         self.statistics.note(name, size)
         updates = self.statistics.updates[name]

@@ -4,7 +4,7 @@ Differentials look in the other state for another derivation of each row that ma
 How long that takes depends on the data: it may be the first row that is looked at, or none of many.
 Counting follows every derivation and looks for none. When differentials have taken a few times as
 long as counting all derivations once does, that is done; if changes do not become faster by it, the
-numbers are let go of.
+numbers are dropped.
 
 Law: either way finds the same change.
 """
@@ -88,7 +88,7 @@ class Tally(Outlay):
         self.is_counting, self.worse, self.same = True, 0, 0
 
     def end(self, too_long: bool = False) -> None:
-        """The numbers are let go of; or they were never there, for it took too long."""
+        """The numbers are dropped; or they were never built, because it took too long."""
         self.is_counting, self.same = False, 0
         if too_long:
             self.took_too_long()

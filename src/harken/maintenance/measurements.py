@@ -24,7 +24,7 @@ Case: TypeAlias = tuple[str, frozenset[str]]
 
 @dataclass(slots=True)
 class Taken:
-    """The seconds that a change of so many rows took, or after which it was broken off."""
+    """The seconds that a change of a given size took, or after which it was interrupted."""
 
     size: int
     seconds: float
@@ -59,7 +59,7 @@ class Experience:
     by_spark: bool = True
     """If so, was the first evaluation Spark's? Otherwise rows had to come here for it."""
     memory: int = tuning.MEMORY
-    """The mean of so many of the last changes of a size is what one is thought to take: of more,
+    """A change is expected to take the mean of this many of the last changes of its size: of more,
     where changes of one size may take very different times."""
     taken: dict[Case, dict[int, Taken]] = field(default_factory=dict)
     """For each case what was found out, one for each power of two rows."""
@@ -140,7 +140,7 @@ class Experience:
         broken_off: bool = False,
         has_fetched: bool = False,
     ) -> None:
-        """What a change of so many rows took, `has_fetched` with rows that had to come here. The
+        """Record what a change took, `has_fetched` if rows had to be fetched for it. The
         first time they may be there for all that follow; the second time they are not."""
         known = self.taken.setdefault(case, {})
         before = known.get(size.bit_length())
@@ -194,7 +194,7 @@ class Experience:
     ) -> Case:
         """The way that may well be the fastest: what was tried once says less than what was tried
         often, and what was passed over is tried again when that adds little to the time. A trial
-        is of as many changes in a row as `trial` says for what takes so many seconds."""
+        is as many changes in a row as `trial` says for the expected seconds."""
         place = size.bit_length()
 
         def hoped(case: Case) -> float:

@@ -21,7 +21,7 @@ class Strategy(StrEnum):
     ROUNDS = "rounds"
     """The stored rounds of a recursion that counts derivations are followed."""
     FOLLOWED = "followed"
-    """Kept totals take in the changes of their members."""
+    """Kept totals are updated by the changes of their members."""
     NAIVE = "naive"
     """Recompute both states in one statement, and compare."""
     COPIED = "copied"

@@ -5,7 +5,7 @@ either differentials, for which the nodes below are computed, or recomputation f
 which they are skipped.
 
 `decide` is a function of the graph, the sizes of the changes, what is kept, the measurements, and
-how far the wave has come. It changes nothing, so that `explain` can ask as well. What follows from
+the nodes visited so far. It changes nothing, so that `explain` can ask as well. What follows from
 a decision (totals to build, a plan that is still awaited) is part of it, and takes effect when the
 decision is taken.
 

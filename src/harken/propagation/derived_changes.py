@@ -39,7 +39,7 @@ class DerivedChanges:
         self._planning = planning
         self._chooser = chooser
         self.observer: Callable[[NodeChange], None] | None = None
-        """Who is told of the changes of nodes between the tables and the views."""
+        """Called with the changes of nodes between the tables and the views."""
 
     def advance(self, node: DerivedNode, wave: Wave) -> None:
         """Fill the Δ-set of a node; if it holds anything, the wave goes on from there."""

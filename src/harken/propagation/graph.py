@@ -235,7 +235,7 @@ class Graph:
     def _screen(self, name: str) -> None:
         """Choose the screener of a stored relation for those it affects now."""
         relation = self.captures.relation(name)
-        # The constraints of a table that was dropped are let go of one after another.
+        # The constraints of a table that was dropped are released one after another.
         if relation is not None and self._engine.exists(relation):
             nodes = self.affects.get(name, {}).values()
             self.captures.screen(name, self._chooser.screener(relation, nodes))

@@ -62,7 +62,7 @@ class Network:
         self._wants_all = False
 
     def observe(self, observer: Callable[[NodeChange], None] | None) -> None:
-        """Tell someone of the changes of nodes between the tables and the views."""
+        """Report the changes of nodes between the tables and the views."""
         self._derived.observer = observer
 
     def propagate(self, deliver: Callable[[ViewChange], None], *, wants_all: bool = False) -> None:
@@ -170,7 +170,7 @@ class Network:
         return wave
 
     def next_decision(self, node: Node, changed: Mapping[str, int]) -> Decision:
-        """What the chooser would decide about a node if so many rows of these relations changed;
+        """What the chooser would decide about a node if these relations changed by this many rows;
         asking changes nothing."""
         connection = self._engine.connection
         plan = WavePlan(connection, self.chooser, self.graph, dict(changed), dict(changed))

@@ -40,7 +40,7 @@ from harken.server.values import change_json
 
 NOT_FOUND = {"unknown-function", "unknown-table", "unknown-relation", "unknown-type"}
 BUSY = {"locked", "too-many"}
-TOO_MUCH = {"too-large": 413, "too-slow": 408}
+LIMIT_STATUS = {"too-large": 413, "too-slow": 408}
 STOPPED = {"timeout", "cancelled", "memory-limit"}
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": models.Problem, "description": "The request is invalid."},
@@ -356,8 +356,8 @@ def _status(error: HarkenError) -> int:
         return 404
     if error.code in BUSY | STOPPED:
         return 503
-    if error.code in TOO_MUCH:
-        return TOO_MUCH[error.code]
+    if error.code in LIMIT_STATUS:
+        return LIMIT_STATUS[error.code]
     if isinstance(error, IntegrityError):
         return 409
     return 500 if isinstance(error, StorageError) else 400

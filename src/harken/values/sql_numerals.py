@@ -75,7 +75,7 @@ def _round_even(value: float, digits: int) -> float:
 
 
 def _width_bucket(value: float, start: float, end: float, buckets: int) -> int | None:
-    """In which of so many parts of the same width a value lies, counted from 1; 0 is before the
+    """The number of the part, of several of equal width, that holds a value, from 1; 0 is before the
     first of them."""
     if buckets <= 0 or buckets == LARGEST or start == end:
         return None

@@ -57,7 +57,7 @@ class Lakehouse:
         self._look()
 
     def _fill(self, name: str, rows: pyarrow.Table) -> None:
-        """Write to the table from outside, because so many rows are not inserted one by one."""
+        """Write to the table from outside, because inserting all rows one by one would be slow."""
         lake_relation = self._lake_relations[name]
         self.db.begin()
         self._engine.establish(lake_relation)

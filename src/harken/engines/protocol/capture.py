@@ -20,7 +20,7 @@ from harken.values.rows import Row
 
 @dataclass(frozen=True, slots=True)
 class LargeChange:
-    """A change with so many rows that they are not copied."""
+    """A change with too many rows to copy them."""
 
     size: int
 

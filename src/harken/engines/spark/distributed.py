@@ -2,7 +2,7 @@
 
 Lake relations are the files of their version, restricted to the keys that are known here before
 anything runs; near ones, Δ-sets among them, travel there. What is pending of a lake relation is put
-in the place of what it replaces.
+instead of what it replaces.
 """
 
 from __future__ import annotations

@@ -207,7 +207,7 @@ class Capture:
         forget_elsewhere: Callable[[str | None], None] = lambda _: None,
     ) -> None:
         """The rows of a relation that `is_elsewhere` are in a temporary table as far as they are
-        here. `forget_elsewhere` lets go of the change of a relation, or of all, that is not."""
+        here. `forget_elsewhere` drops the change of a relation, or of all, that is not."""
         self._connection = connection
         self._is_elsewhere = is_elsewhere
         self._forget_elsewhere = forget_elsewhere

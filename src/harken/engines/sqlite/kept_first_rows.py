@@ -29,7 +29,7 @@ from harken.ir.relations import COPIES
 AHEAD = 1_000
 """So many rows are kept, at least,"""
 TIMES = 4
-"""and so many times those shown; when there are as many times more again, the last ones go."""
+"""and this many times those shown; at twice as many, the last ones are dropped."""
 
 
 class FirstRowsTable(KeptTables):

@@ -258,7 +258,7 @@ class Translator:
     def _nested_query(
         self, node: syntax.Query, scope: Scope
     ) -> tuple[list[Literal], tuple[Term, ...]]:
-        """A query in the place of a value is a set of its own, joined to what is around it."""
+        """A query used as a value is a set of its own, joined to what is around it."""
         branches = self.branches(node, scope, bag=False)
         outer = self.draft.outer(branches, scope)
         relation = self.draft.query_relation(

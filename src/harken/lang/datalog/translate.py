@@ -132,7 +132,7 @@ def _check_alternatives(names: Iterable[str], scope: Scope, first: Scope, span: 
 
 
 def _check_pattern(node: syntax.Text) -> None:
-    """A pattern among the data that is none matches nothing; one in a rule is a mistake."""
+    """An invalid pattern in the data matches nothing; one in a rule is an error."""
     if compiled(node.value) is None:
         raise SyntaxFault(
             f'"{node.value}" is no pattern',

@@ -1,4 +1,4 @@
-"""CREATE of tables and views, in the place of what they replace."""
+"""CREATE of tables and views, and replacing existing ones."""
 
 from __future__ import annotations
 

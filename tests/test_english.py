@@ -1,0 +1,69 @@
+"""The worst phrases stay out of the source and the documents: those that a reader has to translate.
+
+Each pattern has a reason and what to say instead. A phrase may be right somewhere: then make the
+pattern narrower. Decisions (`docs/adr/`) are history and are not searched.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FILES = [
+    *(ROOT / "src").rglob("*.py"),
+    *(ROOT / "docs").glob("*.md"),
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
+]
+
+PHRASES = {
+    r"\b(up to|takes?|of|if|in|past|after) so many\b(?! that)": (
+        "it needs a gesture to be understood: say `this many`, or `at most N`"
+    ),
+    r"\b(begins?|began|begun|made?|makes?|numbers?|said|says?) (it )?anew\b": (
+        "nobody says it aloud: start over, rebuild, restart, again"
+    ),
+    r"\bit may be asked again\b": "who asks whom? Say what calls what",
+    r"\bmade plain\b": "say what is shown, or what becomes an ordinary view",
+    r"\bhow far the wave\b": "say which nodes were visited",
+    r"\b(is|are|be|was|were|being) told of\b": (
+        "clients receive changes, listeners are notified, functions are called"
+    ),
+    r"\bWho is told\b": "say what receives it",
+    r"\b(takes?|took|taken|taking) in (the |its |their |all |others' )?(changes?|rows?)\b": (
+        "process, follow or apply changes"
+    ),
+    r"\b(lets?|letting) go of\b": "drop, release or delete it",
+    r"\b(come|comes|came|bring) to hand\b|\bhave at hand\b": "fetch it, or it is cached",
+    r"\bperson who asked\b|\bwhoever asked\b": "name the caller",
+    r"\bcan be had\b|\bto be had\b": "say what is available, or where it comes from",
+    r"\bby and by\b|\ball in all\b": "leave it out",
+    r"\bin the place of\b": "replaces, or instead of",
+    r"\bthe path that parses nothing\b": "the fast path, which skips the parser",
+}
+
+NAMES = {
+    "Desk": "a queue of calls to one session",
+    "of_far": "say that a relation is in the lake",
+    "Departure": "a client disconnects",
+    "TOO_MUCH": "say what was exceeded",
+}
+
+
+def _hits(pattern: re.Pattern[str]) -> list[str]:
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in FILES
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
+@pytest.mark.parametrize("phrase", PHRASES)
+def test_a_phrase_that_nobody_says_aloud(phrase: str) -> None:
+    assert not _hits(re.compile(phrase)), PHRASES[phrase]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_does_not_tell(name: str) -> None:
+    assert not _hits(re.compile(rf"\b_?{name}\b")), NAMES[name]
