@@ -49,9 +49,9 @@ FACT_LIMIT = 4
 with each would be a clause."""
 
 LOOSE_LIMIT = 4
-"""A called set is reduced to a set after each call. An expanded one is reduced only at the very end,
-and each variable that its head does not determine multiplies the rows in between. With more such
-variables than this, it stays a relation."""
+"""A called set is reduced to a set after each call. An expanded one is reduced only at the very
+end, and each variable that its head does not determine multiplies the rows in between. With more
+such variables than this, it stays a relation."""
 
 
 def expand(

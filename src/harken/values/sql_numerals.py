@@ -75,8 +75,8 @@ def _round_even(value: float, digits: int) -> float:
 
 
 def _width_bucket(value: float, start: float, end: float, buckets: int) -> int | None:
-    """The number of the part, of several of equal width, that holds a value, from 1; 0 is before the
-    first of them."""
+    """The number of the part, of several of equal width, that holds a value, from 1; 0 is before
+    the first of them."""
     if buckets <= 0 or buckets == LARGEST or start == end:
         return None
     if (value < start) if start < end else (value > start):
