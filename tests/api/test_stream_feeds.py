@@ -72,7 +72,7 @@ def rows(db: Database, query: str = LEVELS) -> set[tuple[Any, ...]]:
     return set(db.amosql(query).rows)
 
 
-def test_a_step_takes_in_what_the_stream_brought(fed: Database, files: Files) -> None:
+def test_a_step_processes_what_the_stream_delivered(fed: Database, files: Files) -> None:
     files.write("a", ("boiler", 90), ("tank", 20), (None, 1), ("tank", None))
     files.feed(fed)
     assert rows(fed) == set()

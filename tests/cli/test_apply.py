@@ -26,7 +26,7 @@ def test_json_has_a_line_for_each_change(command: Command, tmp_path: Path) -> No
     assert applied == {"kind": "applied", "project": "p", "tests": 0}
 
 
-def test_what_is_not_there_is_said(command: Command, tmp_path: Path) -> None:
+def test_what_is_missing_is_reported(command: Command, tmp_path: Path) -> None:
     assert "not there, and a project is a directory" in command("apply", tmp_path / "x").err
     assert "there are no files of a project" in command("apply", tmp_path).err
 

@@ -146,7 +146,7 @@ def test_a_file_that_cannot_be_read_is_found_before_anything_runs(
         assert outcome.err == f"{path}: [cannot-read] the file cannot be read: {reason}\n"
 
 
-def test_a_database_that_is_none(command: Command, program: Callable[..., Path]) -> None:
+def test_a_file_that_is_not_a_database(command: Command, program: Callable[..., Path]) -> None:
     other = program("this is no database, though it is long enough to be one" * 20, "x.db")
     outcome = command("run", program("print(1);"), "--db", other)
     assert (outcome.code, outcome.out) == (1, "")

@@ -164,7 +164,7 @@ def test_views_of_sql_are_watched(tmp_path: Path) -> None:
     ]
 
 
-def test_a_row_that_is_there_several_times_goes_once(tmp_path: Path) -> None:
+def test_of_equal_rows_one_is_deleted(tmp_path: Path) -> None:
     result, told = watched(
         tmp_path,
         "CREATE TABLE sale (shop STRING, n INT);\n"
@@ -178,7 +178,7 @@ def test_a_row_that_is_there_several_times_goes_once(tmp_path: Path) -> None:
     assert changes == [([["a", 3]], []), ([["a", 2]], [["a", 3]])]
 
 
-def test_a_program_without_views_to_watch_is_told_so(tmp_path: Path) -> None:
+def test_a_program_without_views_to_watch_is_reported(tmp_path: Path) -> None:
     result, told = watched(tmp_path, ".decl edge(x: symbol, y: symbol)", ".dl", "{}")
     assert [each["kind"] for each in told] == ["commit"]
     assert "has no views to watch" in result.stderr

@@ -15,7 +15,7 @@ def test_copies_of_a_row_are_counted() -> None:
     assert (len(copy), copy.position, (1,) in copy, (3,) in copy) == (2, 2, True, False)
 
 
-def test_a_fresh_change_begins_anew() -> None:
+def test_a_fresh_change_starts_over() -> None:
     copy = Copy()
     copy.apply(Change("v", [(1,)], [], 1, fresh=True))
     copy.apply(Change("v", [(2,)], [], 7, fresh=True))

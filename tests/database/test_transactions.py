@@ -219,7 +219,7 @@ def test_an_index_made_in_a_transaction_goes_with_it_and_comes_again(shop: Datab
     consistency.check(shop)
 
 
-def test_work_goes_on_with_the_old_schema_after_a_rollback(shop: Database) -> None:
+def test_after_a_rollback_the_old_schema_is_used(shop: Database) -> None:
     """Statements compiled against the undone schema must not be used again."""
     for number in range(3):
         shop.amosql(f"""
@@ -383,7 +383,7 @@ def test_a_text_that_does_not_parse_runs_not_at_all(shop: Database) -> None:
     assert quantities(shop) == BEFORE
 
 
-def test_results_before_the_failure_were_told_as_they_came(shop: Database) -> None:
+def test_results_before_the_failure_were_printed_at_once(shop: Database) -> None:
     told: list[list[tuple[Any, ...]]] = []
     with pytest.raises(HarkenError):
         shop.run_program("amosql", "1; 2; 1 / 0; 3;", lambda result: told.append(result.rows))

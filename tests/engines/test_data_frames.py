@@ -97,7 +97,7 @@ def test_a_frame_becomes_a_table_in_the_lake(tmp_path: Path, kind: str) -> None:
         (pandas.DataFrame({"s": ["a"]}), "NOT NULL"),
     ],
 )
-def test_what_does_not_fit_is_said(db: Database, frame: Any, words: str) -> None:
+def test_values_that_do_not_fit_are_reported(db: Database, frame: Any, words: str) -> None:
     with pytest.raises(HarkenError) as caught:
         db.load("t", frame)
     assert words in str(caught.value.hint)

@@ -115,7 +115,7 @@ def give_up(monkeypatch: pytest.MonkeyPatch, random: Random, chance: float) -> l
     return given_up
 
 
-def test_a_way_that_is_given_up_has_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_abandoned_strategy_has_reported_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     given_up = give_up(monkeypatch, Random(4_000), 0.2)
     for seed in range(4_000, 4_000 + GIVEN_UP):
         compare(seed, TRANSACTIONS, no_spark, ("external", "materialized", "auto"))

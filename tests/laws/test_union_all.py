@@ -121,7 +121,7 @@ def transaction(random: Random, cyclic: bool) -> str:
 
 
 @pytest.mark.parametrize("query", [*ACYCLIC, *CYCLIC])
-def test_a_view_of_it_is_told_exactly(query: str) -> None:
+def test_a_view_over_it_reports_exact_changes(query: str) -> None:
     cyclic = query in CYCLIC
     for seed, strategy in enumerate(STRATEGIES):
         random, others = Random(f"{seed} {query}"), Others()

@@ -440,7 +440,7 @@ ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELEC
 LONG = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) "
 
 
-def test_what_reads_is_broken_off_and_the_transaction_goes_on(db: Database) -> None:
+def test_reading_is_interrupted_and_the_transaction_continues(db: Database) -> None:
     connection = db.internals.connection
     connection.begin()
     connection.run("CREATE TABLE t (i INTEGER)")

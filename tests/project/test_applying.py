@@ -107,7 +107,7 @@ def test_what_a_project_no_longer_has_is_dropped(shop: Shop) -> None:
     assert [each.name for each in shop.db.definitions()] == ["item", "harken_project", "mine"]
 
 
-def test_rows_are_lost_only_when_that_is_said(shop: Shop) -> None:
+def test_rows_are_lost_only_when_that_is_allowed(shop: Shop) -> None:
     shop.apply(a_sql=TABLES, b_sql="CREATE TABLE note (text STRING);", project_yml=SEEDS)
     shop.db.sql("INSERT INTO note VALUES ('mine')")
     assert "rows would be lost: table note (1 row)" in shop.refusal(b_sql="")

@@ -86,7 +86,7 @@ def test_totals_that_no_view_asks_for_may_fail(db: Database) -> None:
     assert rows(db, "SELECT * FROM m") == rows(db, SHARES)
 
 
-def test_what_a_rule_repairs_is_not_told(db: Database) -> None:
+def test_what_a_rule_repairs_is_not_reported(db: Database) -> None:
     db.amosql(PACKS)
     db.amosql(
         "create rule repair() as for each item i when pack(i) = 0 do set pack(i) = 1;"

@@ -198,7 +198,7 @@ def test_all_digits_are_on_the_wire(served: Served) -> None:
     assert served.client.snapshot("sums").plus == [(7, Decimal("1.50"))]
 
 
-def test_a_copy_goes_on_when_its_changes_are_no_longer_kept(served: Served, path: str) -> None:
+def test_a_copy_resumes_when_its_changes_are_no_longer_kept(served: Served, path: str) -> None:
     copy = served.client.copy("low")
     with harken.connect(path) as db:
         db.monitor("low", keep=True).delete()
@@ -365,7 +365,7 @@ def test_a_wrong_value_is_named_with_its_column(served: Served) -> None:
     assert served.client.snapshot("stock", where={"item": "hat"}).plus == []
 
 
-def test_a_bug_is_told_as_one(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_is_reported_as_one(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     async def views() -> str:
         raise RuntimeError("oops")
 
@@ -378,7 +378,7 @@ def test_a_bug_is_told_as_one(served: Served, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("status", [200, 404, 502])
 @pytest.mark.parametrize("body", [b"<h1>Bad gateway</h1>", b"[]", b""])
-def test_another_server_at_the_address_is_told_from_the_service(status: int, body: bytes) -> None:
+def test_another_server_at_the_address_is_recognised(status: int, body: bytes) -> None:
     class Strange(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(status)
@@ -400,7 +400,7 @@ def test_another_server_at_the_address_is_told_from_the_service(status: int, bod
     assert "address" in (caught.value.hint or "")
 
 
-def test_a_position_that_is_none_is_refused(served: Served) -> None:
+def test_an_invalid_position_is_refused(served: Served) -> None:
     for given in ("x", "1.5", "-1", "٣", "9" * 30):
         headers = {"Last-Event-ID": given.encode().decode("latin-1")}
         status, problem = served.ask("GET", "/api/v1/views/low/events", headers=headers)

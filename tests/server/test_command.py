@@ -36,7 +36,7 @@ def test_what_harken_has_not_is_an_attribute_error() -> None:
         harken.Clint  # noqa: B018
 
 
-def test_the_command_serves_until_it_is_told_to_end(path: str) -> None:
+def test_the_command_serves_until_a_signal(path: str) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "harken", "serve", "--db", path, "--port", "0"],
         stdout=subprocess.PIPE,

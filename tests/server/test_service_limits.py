@@ -65,7 +65,7 @@ def test_a_pattern_that_python_would_never_be_done_with_is_answered(limited: Ser
 
 
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
-def test_what_takes_too_much_is_an_error_and_the_service_goes_on(
+def test_exceeding_a_limit_is_an_error_and_the_service_continues(
     limited: Served, bomb: str
 ) -> None:
     status, answer = limited.ask("POST", "/api/v1/sql", {"text": bomb})

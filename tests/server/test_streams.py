@@ -56,7 +56,7 @@ def test_a_failed_read_is_repeated_and_logged_once(
     ]
 
 
-def test_a_browser_goes_on_with_the_last_id_it_had(served: Served) -> None:
+def test_a_browser_resumes_from_its_last_id(served: Served) -> None:
     stream = served.stream(EVENTS)
     stream.take(1)
     first = served.put("ink", 3)
@@ -152,7 +152,7 @@ def test_streams_end_with_the_service(served: Served) -> None:
     assert list(stream.events) == []
 
 
-def test_a_client_goes_on_when_the_service_is_back(serve: Serve, path: str) -> None:
+def test_a_client_resumes_when_the_service_is_back(serve: Serve, path: str) -> None:
     first = serve()
     changes = first.client.follow("low")
     next(changes)
@@ -169,7 +169,7 @@ def test_a_client_goes_on_when_the_service_is_back(serve: Serve, path: str) -> N
     ]
 
 
-def test_a_client_that_was_away_too_long_begins_anew(serve: Serve) -> None:
+def test_a_client_that_was_away_too_long_starts_over(serve: Serve) -> None:
     served = serve(keep=Keep(bytes=150))
     changes = served.client.follow("low")
     position = next(changes).position
@@ -192,7 +192,7 @@ def test_a_view_that_is_dropped_ends_its_streams(served: Served) -> None:
         next(changes)
 
 
-def test_a_view_that_is_defined_anew_is_told_anew(served: Served) -> None:
+def test_a_redefined_view_is_sent_again(served: Served) -> None:
     changes = served.client.follow("low")
     next(changes)
     served.client.sql(
@@ -234,7 +234,7 @@ def test_a_slow_client_reads_the_log_and_nobody_waits_for_it(serve: Serve) -> No
     assert numbers == list(range(40))
 
 
-def test_one_too_slow_for_the_log_begins_anew(serve: Serve) -> None:
+def test_a_client_too_slow_for_the_log_starts_over(serve: Serve) -> None:
     served = serve(capacity=2, keep=Keep(bytes=3 * len(LONG)))
     slow = slow_stream(served)
     next(slow)
@@ -268,7 +268,7 @@ def test_one_change_in_an_interval_is_the_sum_of_all(served: Served) -> None:
     assert len(found) < 5
 
 
-def test_what_came_and_went_again_is_not_told() -> None:
+def test_an_inserted_and_deleted_row_is_not_reported() -> None:
     """Netted as bags: a row that is there twice, and once after it, is one that went."""
 
     def stored(plus: list[tuple[int]], minus: list[tuple[int]]) -> StoredChange:
@@ -299,7 +299,7 @@ def test_a_count_says_how_many_and_where(served: Served) -> None:
 # --- several who write ---------------------------------------------------------------------
 
 
-def test_writers_at_once_are_told_in_one_order(served: Served, path: str) -> None:
+def test_concurrent_writers_are_reported_in_one_order(served: Served, path: str) -> None:
     changes = served.client.follow("low")
     copy = harken.Copy()
     copy.apply(next(changes))
@@ -378,7 +378,7 @@ def test_several_views_as_a_client_wants_them(served: Served, wish: str) -> None
     assert views == {"low", "stock"}
 
 
-def test_what_is_wrong_with_one_of_several_views_is_said(served: Served) -> None:
+def test_an_error_in_one_of_several_views_is_reported(served: Served) -> None:
     status, problem = served.ask("GET", "/api/v1/events?view=low&view=stok")
     assert (status, problem["hint"]) == (404, "did you mean stock?")
     assert served.ask("GET", "/api/v1/events")[0] == 400

@@ -97,7 +97,7 @@ def test_an_error_undoes_its_statement_only(
     assert db.amosql("select quantity(:pen);").rows == [(5,)]
 
 
-def test_what_is_not_committed_is_rolled_back_and_said(
+def test_uncommitted_changes_are_rolled_back_with_a_message(
     db: harken.Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = ITEMS + "commit; set quantity(:pen) = 5;\nexit\nset quantity(:pen) = 6; commit;"
@@ -139,7 +139,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[PipeIn
 ENTER, CTRL_C, CTRL_D = "\r", "\x03", "\x04"
 
 
-def test_enter_goes_on_until_the_statement_ends(
+def test_enter_continues_until_the_statement_ends(
     db: harken.Database,
     terminal: PipeInput,
     capsys: pytest.CaptureFixture[str],

@@ -145,7 +145,7 @@ def test_a_log_that_was_shortened(db: harken.Database, stock: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("watched", [False, True])
-def test_a_second_row_with_a_key_is_not_taken_in(
+def test_a_second_row_with_a_key_is_an_error(
     db: harken.Database, stock: Path, watched: bool
 ) -> None:
     db.lake("f", str(stock), key=["k"])
@@ -161,7 +161,7 @@ def test_a_second_row_with_a_key_is_not_taken_in(
     assert rows(db) == [(1, 10), (2, 22), (3, 30)]
 
 
-def test_two_new_rows_with_one_key_are_not_taken_in(db: harken.Database, stock: Path) -> None:
+def test_two_new_rows_with_one_key_are_an_error(db: harken.Database, stock: Path) -> None:
     db.lake("f", str(stock), key=["k"])
     write(stock, [3, 3], [30, 31])
     refused("not-unique", db.step)
@@ -412,7 +412,7 @@ OPERATIONS = st.lists(
 
 @settings(max_examples=15, suppress_health_check=list(HealthCheck))
 @given(operations=OPERATIONS, feed=st.booleans())
-def test_whatever_others_do_a_step_takes_in_all_of_it_or_nothing(
+def test_whatever_others_do_a_step_is_all_or_nothing(
     tmp_path_factory: pytest.TempPathFactory, operations: list[Any], feed: bool
 ) -> None:
     directory = tmp_path_factory.mktemp("law")
@@ -504,7 +504,7 @@ def test_files_without_statistics_are_counted(
 
 
 @pytest.mark.parametrize("value", ["junk", "{", "[]", "5", 7, '{"numRecords":"x"}'])
-def test_broken_statistics_are_said_to_be(db: harken.Database, stock: Path, value: Any) -> None:
+def test_broken_statistics_are_reported(db: harken.Database, stock: Path, value: Any) -> None:
     set_statistics(stock, value)
     refused("lake-damaged", lambda: db.lake("f", str(stock), key=["k"]))
 

@@ -95,7 +95,7 @@ def test_the_latest_row_wins_in_the_batch_and_against_the_table(tmp_path: Path) 
     }
 
 
-def test_a_batch_goes_on_top_of_what_others_did_meanwhile(
+def test_a_batch_is_applied_on_top_of_concurrent_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = make(tmp_path)

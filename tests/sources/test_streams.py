@@ -56,7 +56,7 @@ def place(spark: SparkSession, tmp_path: Path) -> Place:
     return Place(spark, tmp_path, bag=True)
 
 
-def test_a_stream_goes_on_where_it_stopped(place: Place) -> None:
+def test_a_stream_resumes_where_it_stopped(place: Place) -> None:
     place.write("a", (1, "x"), (1, "x"), (None, None))
     place.write("b", (2, "é"))
     started = place.feed()

@@ -208,7 +208,7 @@ def test_a_definition_in_another_session_is_recorded(connect: Connect) -> None:
     assert told(sub) == [(2, ["a"], [])]
 
 
-def test_a_listener_is_told_what_others_did_as_well_in_order(connect: Connect) -> None:
+def test_a_listener_receives_the_changes_of_others_in_order(connect: Connect) -> None:
     db, other = connect(), connect()
     found: list[int] = []
 

@@ -64,7 +64,7 @@ def logs(db: Database) -> int:
     return int(db.internals.connection.value("SELECT count(*) FROM harken_logs"))
 
 
-def test_a_client_goes_on_from_its_position(connect: Connect) -> None:
+def test_a_client_resumes_from_its_position(connect: Connect) -> None:
     db = connect()
     sub = db.monitor("low", keep=True)
     first = sub.snapshot()
@@ -171,7 +171,7 @@ def test_the_limits_can_be_changed(connect: Connect) -> None:
     assert kept(db) == 0
 
 
-def test_a_log_that_nobody_asks_for_is_let_go(connect: Connect, clock: Clock) -> None:
+def test_a_log_that_nobody_reads_is_deleted(connect: Connect, clock: Clock) -> None:
     db = connect(clock=clock)
     db.monitor("low", keep=Keep(seconds=60)).close()
     put(db, "ink", 1)
@@ -219,7 +219,7 @@ def test_delete_lets_go_of_what_is_kept(connect: Connect) -> None:
 # --- slow readers --------------------------------------------------------------------------
 
 
-def test_one_that_falls_too_far_behind_in_memory_begins_anew(
+def test_a_subscription_too_far_behind_in_memory_starts_over(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harken.consumers.monitors.queue.Queue.__init__.__defaults__", (3,))
@@ -252,7 +252,7 @@ def test_a_reader_may_do_what_it_likes_with_its_rows(db: Database) -> None:
     assert two.changes()[0].plus == [("ink", 1)]
 
 
-def test_a_listener_that_is_too_far_behind_is_told_all_rows(connect: Connect, clock: Clock) -> None:
+def test_a_listener_too_far_behind_receives_all_rows(connect: Connect, clock: Clock) -> None:
     reader, writer = connect(clock=clock), connect(clock=clock)
     told: list[Change] = []
     reader.monitor("low", told.append, keep=Keep(bytes=1))
@@ -291,7 +291,7 @@ def test_an_unknown_strategy_is_refused(connect: Connect) -> None:
         connect().monitor("low", strategy="naiv")
 
 
-def test_a_client_does_not_begin_anew_in_a_transaction(connect: Connect) -> None:
+def test_a_client_does_not_start_over_in_a_transaction(connect: Connect) -> None:
     db = connect()
     sub = db.monitor("low", keep=True)
     db.sql("BEGIN; INSERT INTO stock VALUES ('cap', 1)")
@@ -316,7 +316,7 @@ def test_a_log_does_not_keep_a_view_from_being_dropped(connect: Connect) -> None
     assert change == Change("low", [("ink", 1), ("pen", 5)], [], 3, fresh=True)
 
 
-def test_one_that_watches_elsewhere_is_told_that_the_view_is_gone(connect: Connect) -> None:
+def test_a_watcher_elsewhere_learns_that_the_view_is_gone(connect: Connect) -> None:
     reader, writer = connect(), connect()
     sub = reader.monitor("low", keep=True)
     writer.sql("DROP VIEW low")
@@ -324,7 +324,7 @@ def test_one_that_watches_elsewhere_is_told_that_the_view_is_gone(connect: Conne
         sub.changes()
 
 
-def test_a_view_that_is_defined_anew_is_begun_anew(connect: Connect) -> None:
+def test_the_log_of_a_redefined_view_starts_over(connect: Connect) -> None:
     db = connect()
     db.monitor("low", keep=True).close()
     db.sql("CREATE OR REPLACE VIEW low AS SELECT item, quantity FROM stock WHERE quantity > 10")

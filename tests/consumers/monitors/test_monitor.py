@@ -246,7 +246,7 @@ def test_what_is_undone_is_no_change(db: Database) -> None:
     assert only(sub) == Change("quantity", [(a, 5)], [(a, 100)], 1)
 
 
-def test_nothing_is_told_before_the_commit(db: Database) -> None:
+def test_nothing_is_reported_before_the_commit(db: Database) -> None:
     sub = db.monitor("quantity")
     db.amosql("set quantity(:a) = 1;")
     assert sub.changes() == []
@@ -568,7 +568,7 @@ def test_a_definition_that_cannot_be_monitored_is_refused(db: Database) -> None:
 # --- listeners ---------------------------------------------------------------------------------
 
 
-def test_a_listener_is_told_right_after_the_commit(db: Database) -> None:
+def test_a_listener_is_called_right_after_the_commit(db: Database) -> None:
     told: list[Change] = []
     sub = db.monitor("quantity", listener=told.append)
     db.amosql("set quantity(:a) = 1;")

@@ -57,7 +57,7 @@ def applied(copy: Counter[Any], changes: list[harken.Change]) -> Counter[Any]:
     return +copy
 
 
-def test_a_row_whose_time_is_over_is_told_to_be_gone(clock: Clock) -> None:
+def test_a_row_whose_time_is_over_is_reported_as_deleted(clock: Clock) -> None:
     with harken.connect(clock=clock) as db:
         db.sql(EVENTS)
         db.sql("CREATE VIEW coming AS SELECT id FROM e WHERE ts > now()")
@@ -71,7 +71,7 @@ def test_a_row_whose_time_is_over_is_told_to_be_gone(clock: Clock) -> None:
         assert monitor.changes() == [harken.Change("coming", [(3,)], [(1,)], 2)]
 
 
-def test_what_came_and_went_between_two_looks_is_not_told(clock: Clock) -> None:
+def test_a_row_between_two_evaluations_is_not_reported(clock: Clock) -> None:
     with harken.connect(clock=clock) as db:
         db.sql(EVENTS)
         db.sql("CREATE VIEW coming AS SELECT id FROM e WHERE ts > now()")
@@ -99,7 +99,7 @@ def test_a_rollback_takes_the_look_back(clock: Clock) -> None:
         assert monitor.changes() == [harken.Change("coming", [(3,)], [(1,)], 1)]
 
 
-def test_a_client_begins_anew_with_the_rows_of_the_last_look(clock: Clock) -> None:
+def test_a_client_starts_over_with_the_rows_last_evaluated(clock: Clock) -> None:
     with harken.connect(clock=clock) as db:
         db.sql(EVENTS)
         db.sql(f"INSERT INTO e VALUES (1, {day(2)}), (2, {day(9)})")
@@ -114,7 +114,7 @@ def test_a_client_begins_anew_with_the_rows_of_the_last_look(clock: Clock) -> No
         assert applied(copy, changes) == Counter(db.sql("SELECT * FROM coming").rows)
 
 
-def test_rows_are_those_that_the_next_change_goes_on_from(clock: Clock) -> None:
+def test_rows_are_those_that_the_next_change_starts_from(clock: Clock) -> None:
     with harken.connect(clock=clock) as db:
         db.sql(f"{EVENTS} CREATE VIEW shown AS SELECT id, now() AS at FROM e")
         db.sql(f"INSERT INTO e VALUES (1, {day(2)})")
@@ -126,7 +126,7 @@ def test_rows_are_those_that_the_next_change_goes_on_from(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("wish", [{"durable": "box"}, {"keep": True}])
-def test_another_session_goes_on_from_the_last_look(
+def test_another_session_continues_from_the_last_evaluation(
     clock: Clock, tmp_path: Path, wish: dict[str, Any]
 ) -> None:
     file = tmp_path / "events.db"
@@ -149,7 +149,7 @@ def test_another_session_goes_on_from_the_last_look(
         assert copy == Counter(db.sql("SELECT * FROM coming").rows) == Counter([(2,), (4,)])
 
 
-def test_a_view_that_is_defined_again_is_compared_with_what_was_told(clock: Clock) -> None:
+def test_a_redefined_view_is_compared_with_what_was_reported(clock: Clock) -> None:
     with harken.connect(clock=clock) as db:
         db.sql(EVENTS)
         db.sql(f"INSERT INTO e VALUES (1, {day(2)}), (2, {day(9)})")
@@ -204,7 +204,7 @@ WARNING = (
 )
 
 
-def test_who_monitors_the_time_is_told_what_is_left_out() -> None:
+def test_a_monitor_of_the_time_warns_about_what_it_leaves_out() -> None:
     with harken.connect() as db:
         db.sql(f"{EVENTS} CREATE VIEW coming AS SELECT id FROM e WHERE ts > now()")
         with pytest.warns(harken.ClockWarning) as caught:

@@ -70,7 +70,7 @@ def test_a_full_outbox_is_emptied_and_its_subscriber_gets_all_rows(path: str) ->
         assert [change.plus for change in sub.changes()] == [[("pen", 5)]]
 
 
-def test_what_is_dropped_is_told_until_it_is_acknowledged(path: str) -> None:
+def test_a_drop_is_reported_until_it_is_acknowledged(path: str) -> None:
     with opened(path, outbox_changes=2) as db:
         db.monitor("low", durable="reports")
         put(db, 1, 2, 3)
@@ -158,7 +158,7 @@ def test_what_is_rolled_back_drops_nothing(path: str) -> None:
         assert [change.fresh for change in sub.changes()] == [False, False]
 
 
-def test_a_listener_is_told_all_rows(path: str) -> None:
+def test_a_listener_receives_all_rows(path: str) -> None:
     seen: list[Change] = []
     fails = [True]
 
@@ -254,7 +254,7 @@ def test_the_file_becomes_smaller_when_changes_are_acknowledged(large: str) -> N
         assert db.sql("SELECT length(text) FROM notes")[0].rows == [(MEGABYTE,)]
 
 
-def test_the_file_becomes_smaller_when_a_log_is_let_go(large: str) -> None:
+def test_the_file_shrinks_when_a_log_is_deleted(large: str) -> None:
     with opened(large) as db:
         sub = db.monitor("notes", keep=True)
         write(db, 7)
@@ -313,7 +313,7 @@ class Subscriber:
 
 @settings(max_examples=30, suppress_health_check=relaxed)
 @given(acts=ACTS)
-def test_a_subscriber_never_misses_a_change_without_being_told(
+def test_a_subscriber_never_misses_a_change_unnoticed(
     path: str, tmp_path_factory: pytest.TempPathFactory, acts: list[tuple[str, Any]]
 ) -> None:
     own = str(tmp_path_factory.mktemp("law") / "x.db")

@@ -198,7 +198,7 @@ def test_a_set_refuses_a_second_copy_and_any_table_a_missing_row(tmp_path: Path)
     assert table.version == 1
 
 
-def test_of_two_writers_one_is_told(tmp_path: Path) -> None:
+def test_of_two_writers_one_gets_an_error(tmp_path: Path) -> None:
     first = make(tmp_path, (1, 1))
     second = LakeTable.open(tmp_path)
     first.commit(pairs((2, 2)), NONE, expected_version=1)

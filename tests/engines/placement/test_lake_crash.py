@@ -178,7 +178,7 @@ def test_a_process_that_dies_loses_and_doubles_nothing(
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("where", ["the lake's commit", "noting the version", "the file's commit"])
-def test_a_session_that_survives_goes_on(
+def test_a_session_that_survives_continues(
     where: str,
     after: bool,
     states: dict[str, dict[str, Counter[Any]]],

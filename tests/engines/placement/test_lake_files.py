@@ -193,7 +193,7 @@ def test_a_deleted_function_takes_its_directory_along(shop: Database, lake: Path
     assert not (lake / "price").exists()
 
 
-def test_a_function_of_the_same_name_begins_anew(shop: Database, lake: Path) -> None:
+def test_a_function_of_the_same_name_starts_over(shop: Database, lake: Path) -> None:
     shop.amosql("delete function price; create function price(integer) -> integer stored in lake;")
     shop.amosql("set price(7) = 70;")
     assert prices(shop) == [(7, 70)]

@@ -226,7 +226,7 @@ def test_where_a_cut_is_wrong_the_parser_decides() -> None:
 # --- keeping -------------------------------------------------------------------------------
 
 
-def test_only_so_many_shapes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_cached_shapes_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statement_shapes, "_SHAPES_KEPT", 3)
     monkeypatch.setattr(statement_shapes, "_kept", type(statement_shapes._kept)())
     statements("a(1); b(1); c(1)")

@@ -187,7 +187,7 @@ def test_words_behind_a_declaration_that_are_directives_now(tmp_path: Path) -> N
     assert (tmp_path / "q.csv").read_text() == "2\n3\n"
 
 
-def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "r.csv").mkdir()
     with harken.connect() as db:
         with pytest.raises(harken.HarkenError) as caught:

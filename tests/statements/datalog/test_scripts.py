@@ -94,7 +94,7 @@ def test_a_monitor_tells_the_changes_of_each_commit(db: harken.Database) -> None
     ]
 
 
-def test_a_monitor_goes_on_in_the_texts_that_follow(db: harken.Database) -> None:
+def test_a_monitor_continues_in_later_texts(db: harken.Database) -> None:
     db.datalog(CLOSURE + ".monitor path, edge")
     assert lines(db.datalog('+edge("c", "a").'))[:1] == ['+path("a", "a")']
     assert '-edge("a", "b")' in lines(db.datalog('-edge("a", "b").'))

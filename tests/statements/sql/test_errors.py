@@ -147,7 +147,7 @@ def test_a_statement_that_is_not_whole_is_an_error_of_ours(text: str) -> None:
         ("SELECT a FROM t WHERE row_number() OVER (ORDER BY a) = 1", "use QUALIFY"),
     ],
 )
-def test_what_is_missing_or_in_the_wrong_place_is_said(text: str, said: str) -> None:
+def test_missing_and_misplaced_clauses_are_reported(text: str, said: str) -> None:
     with harken.connect() as db:
         db.sql("CREATE TABLE t (a INT)")
         with pytest.raises(harken.HarkenError, match=said):

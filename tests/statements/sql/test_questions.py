@@ -109,7 +109,7 @@ def test_a_table_is_replaced(db: harken.Database) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said(db: harken.Database, text: str, said: str, hint: str) -> None:
+def test_errors_are_reported(db: harken.Database, text: str, said: str, hint: str) -> None:
     with pytest.raises(harken.HarkenError, match=said) as caught:
         db.sql(text)
     assert hint in (caught.value.hint or "")
