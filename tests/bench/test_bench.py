@@ -15,12 +15,12 @@ import pytest
 
 from harken import bench
 from harken.bench import (
-    by_hand,
     closure,
     closure_lake,
     contestants,
     counting,
     figures,
+    inventory_by_hand,
     monitoring,
     plot,
     query,
@@ -247,8 +247,8 @@ def test_a_turn_that_misses_an_order_fails(shop: Shop) -> None:
 
 
 def test_by_hand_only_the_changes_are_scanned(shop: Shop) -> None:
-    plain = by_hand.ByHand(shop.items, shop.suppliers, shop.order)
-    for sql in (by_hand.GAINED, by_hand.LOST):
+    plain = inventory_by_hand.ByHand(shop.items, shop.suppliers, shop.order)
+    for sql in (inventory_by_hand.GAINED, inventory_by_hand.LOST):
         plan = plain.connection.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall()
         first, *others = (str(step) for *_, step in plan)
         assert first == "SCAN d"

@@ -63,7 +63,7 @@ class Records(Protocol):
         """Before the first is added. Does nothing where there is room."""
 
     def add(self, kind: RecordKind, record: Sequence[Any], *, replace: bool = False) -> None:
-        """Add one, or put it in the place of the one with its key."""
+        """Add a record, or replace the one with its key."""
 
     def find(
         self,
