@@ -212,6 +212,12 @@ SETTINGS: tuple[Setting, ...] = (
         served=5_000_000,
     ),
     Setting(
+        "statement_cache",
+        1_000,
+        "How many planned statements a session keeps; 0 keeps none.",
+        unit="statements",
+    ),
+    Setting(
         "statement_timeout",
         0.0,
         "How long a statement may run, over HTTP a request; 0 is no limit.",

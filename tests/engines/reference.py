@@ -344,6 +344,12 @@ class ReferenceEngine:
     def compile(self, plan: Plan, most: int | None = None) -> ReferenceQuery:
         return ReferenceQuery(plan, self)
 
+    def updating(self, plan: Plan, relation: Relation, assigned: Mapping[int, int]) -> None:
+        """It reads the rows first."""
+
+    def deleting(self, plan: Plan, relation: Relation) -> None:
+        """It reads the rows first."""
+
     def answer_together(self, queries: Iterable[Query]) -> Answers:
         return NO_ANSWERS
 

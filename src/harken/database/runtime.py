@@ -55,6 +55,19 @@ class MonitorWatch(Protocol):
 
 
 @dataclass(slots=True)
+class StatementCounts:
+    """What became of the statements of SQL in this session."""
+
+    texts: int = 0
+    known: int = 0
+    """Texts that were not parsed, because all of their statements were known."""
+    planned: int = 0
+    """Known statements that were planned, for the first time or again."""
+    unfit: int = 0
+    """Runs of known statements that had to be parsed and planned as they are."""
+
+
+@dataclass(slots=True)
 class Runtime:
     engine: Engine
     catalog: Catalog
@@ -75,6 +88,7 @@ class Runtime:
     rules: RuleSwitch = field(init=False)
     monitors: MonitorWatch = field(init=False)
     reactions: Reactions = field(init=False)
+    statement_counts: StatementCounts = field(default_factory=StatementCounts)
     all_in_lake: bool = False
     """Whether new stored functions go to the lake by default."""
     redefined: set[str] | None = None

@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 from harken.database.actions import TransactionUndone
 from harken.database.reactions import Reactions
@@ -25,6 +26,8 @@ from harken.database.runtime import Runtime
 from harken.engines.protocol import SchemaVersions
 from harken.errors import HarkenError, IntegrityError, StorageError
 from harken.propagation.check_phase import CheckState
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +318,25 @@ class Transactions:
             raise
         finally:
             self._statements -= 1
+
+    def alone(self, work: Callable[[], T]) -> T:
+        """Run one changing statement as a transaction of its own, unless a block is open: `work`
+        needs no savepoint, for if it fails the whole transaction is undone."""
+        if self._blocks or self._statements:
+            with self.statement():
+                return work()
+        self.begin()
+        self._statements += 1
+        try:
+            made = work()
+            self._reactions.after_statement()
+        except BaseException:
+            self._rollback()
+            raise
+        finally:
+            self._statements -= 1
+        self._commit()
+        return made
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:

@@ -24,7 +24,7 @@ from harken.engines.placement.fetching import fetching
 from harken.engines.placement.lake_relations import LakeRelations
 from harken.engines.placement.plan_access import reaches
 from harken.engines.placement.query import LakeQuery
-from harken.engines.protocol import NO_ANSWERS, Answers, DirectAccess, Query
+from harken.engines.protocol import NO_ANSWERS, Answers, DirectAccess, Query, RunWith
 from harken.engines.sqlite import change_capture
 from harken.engines.sqlite import engine as sqlite
 from harken.engines.sqlite.compile import Compiler
@@ -348,6 +348,16 @@ class Placement:
             return query
         asked = tuple((each, self._question(each)) for each in wanted)
         return LakeQuery(query, plan, asked, deltas, self, is_stepwise)
+
+    def updating(
+        self, plan: Plan, relation: Relation, assigned: Mapping[int, int]
+    ) -> RunWith | None:
+        in_lake = self.is_in_lake(relation) or self._reads_lake(plan)
+        return None if in_lake else self.resident.updating(plan, relation, assigned)
+
+    def deleting(self, plan: Plan, relation: Relation) -> RunWith | None:
+        in_lake = self.is_in_lake(relation) or self._reads_lake(plan)
+        return None if in_lake else self.resident.deleting(plan, relation)
 
     def explain_sql(self, plan: Plan) -> str:
         return self.resident.explain_sql(plan)

@@ -43,6 +43,7 @@ from harken.engines.protocol.prepared_queries import (
     BrokenOff,
     Evaluate,
     Query,
+    RunWith,
     TooManyRows,
 )
 from harken.engines.protocol.store import DirectAccess, Found, Numbers, Store, damaged
@@ -88,6 +89,7 @@ __all__ = [
     "RoundsChange",
     "RoundsSource",
     "Row",
+    "RunWith",
     "SchemaVersions",
     "Size",
     "Specification",

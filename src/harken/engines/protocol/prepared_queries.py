@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from harken.ir.relations import Relation
 from harken.planner.prepare import Plan
 from harken.values.rows import Row
+
+RunWith: TypeAlias = Callable[[Sequence[Any]], object]
+"""Runs something with these parameters."""
 
 
 class TooManyRows(Exception):
@@ -73,6 +76,16 @@ class Evaluate(Protocol):
     def compile(self, plan: Plan, short: bool = False) -> Query:
         """A query for a plan. If it is to be `short`, a plan that takes long to make ready is
         refused as too complex, because the caller knows another way."""
+
+    def updating(
+        self, plan: Plan, relation: Relation, assigned: Mapping[int, int]
+    ) -> RunWith | None:
+        """What sets columns of the rows of a relation that a plan finds, in one go: `assigned` says
+        to which column of the plan's goal. The goal has a row for each row to change. None if this
+        engine reads them first."""
+
+    def deleting(self, plan: Plan, relation: Relation) -> RunWith | None:
+        """What takes the rows of a relation out that a plan finds, in one go."""
 
     def answer_together(self, queries: Iterable[Query]) -> Answers:
         """Answer what is cheaper to answer together. The queries have no parameters."""

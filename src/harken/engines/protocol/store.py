@@ -37,12 +37,14 @@ class DirectAccess:
     """Reading and setting rows of one relation, bound once: the fast path, which asks nobody where
     the relation lies. It is bound again when the schema changes.
 
-    Law: `set` is `Store.set_row` and `get` is `Store.results`, but their errors are those in
+    Law: `set` is `Store.set_row`, `get` is `Store.results`, and `insert` is `Store.insert_many` of
+    one row, but their errors are those in
     `raised`, which `fault` turns into ours.
     """
 
     set: Callable[[Row], object]
     get: Callable[[Row], Found]
+    insert: Callable[[Row], object]
     raised: tuple[type[Exception], ...]
     fault: Callable[[Exception], HarkenError]
 

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import apsw
 
-from harken.engines.protocol import DirectAccess
-from harken.engines.sqlite import faults, foreign_functions, layout, many
+from harken.engines.protocol import DirectAccess, RunWith
+from harken.engines.sqlite import direct_changes, faults, foreign_functions, layout, many
 from harken.engines.sqlite.aggregates import exact_sum
 from harken.engines.sqlite.change_capture import Capture
 from harken.engines.sqlite.compile import MANY_ITEMS, Compiler
@@ -248,6 +248,7 @@ class SQLiteEngine:
         return DirectAccess(
             partial(execute, statements.set),
             partial(execute, statements.get),
+            partial(execute, statements.insert),
             faults.RAISED,
             faults.fault,
         )
@@ -328,6 +329,14 @@ class SQLiteEngine:
         wanted = self.indexes.wanted_by(query.sql, len(query.slots), compiler.aliases)
         self.indexes.ensure([*compiler.lookups, *wanted])
         return query
+
+    def updating(
+        self, plan: Plan, relation: Relation, assigned: Mapping[int, int]
+    ) -> RunWith | None:
+        return direct_changes.updating(self.connection, plan, relation, assigned)
+
+    def deleting(self, plan: Plan, relation: Relation) -> RunWith | None:
+        return direct_changes.deleting(self.connection, plan, relation)
 
     def compile_into(self, plan: Plan, kept: Kept, known: Kept) -> Query:
         """Compile a plan whose fixpoints fill tables that are `kept`, and read those that are

@@ -111,7 +111,7 @@ def _as_number(draft: Draft, term: Term, body: Body, node: exp.Expr) -> Term:
 
 def _exact(draft: Draft, symbol: str, left: Term, right: Term, body: Body, node: exp.Expr) -> Term:
     """Arithmetic of decimals, or of one and an integer."""
-    one, other = (decimal_of(each) for each in (left, right))
+    one, other = (decimal_of(draft, each) for each in (left, right))
     left = draft.coerce(left, one, body, node)
     right = draft.coerce(right, other, body, node)
     if symbol == "div":

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from harken.errors import TypeFault, ValueFault
 from harken.ir.operations import OPERATIONS, Operation, Signature
-from harken.ir.terms import Constant, Term
+from harken.ir.terms import Constant, Parameter, Term
 from harken.lang.sql import decimals
 from harken.lang.sql.decimals import MOST_DIGITS
 from harken.lang.sql.program_draft import Body, Draft
@@ -197,6 +197,8 @@ def literal_term(draft: Draft, node: exp.Literal) -> Constant:
 def constant_as(draft: Draft, term: Term, type_: Type, node: exp.Expr) -> Term | None:
     """A constant as one of another type: NULL is of any, and a text can be a date or a
     number."""
+    if isinstance(term, Parameter):
+        return _lifted_as(draft, term, type_, node)
     if not isinstance(term, Constant):
         return None
     if term.value is None:
@@ -208,6 +210,20 @@ def constant_as(draft: Draft, term: Term, type_: Type, node: exp.Expr) -> Term |
     if term.type == TEXT and is_numeric(type_):
         return _number(draft, str(term.value).strip(), type_, node)
     return None
+
+
+def _lifted_as(draft: Draft, given: Parameter, type_: Type, node: exp.Expr) -> Term | None:
+    """The same of a constant that was lifted. As a decimal a text has the digits that it says."""
+    if given.type != TEXT or not (type_ in READ or is_numeric(type_)):
+        return None
+    if is_decimal(type_):
+        raise draft.conversions.refuse(given)
+
+    def convert(constant: Constant) -> Constant | None:
+        made = constant_as(draft, constant, type_, node)
+        return made if isinstance(made, Constant) else None
+
+    return draft.conversions.converted(given, type_, convert)
 
 
 def _number(draft: Draft, text: str, type_: Type, node: exp.Expr) -> Constant:
@@ -251,6 +267,8 @@ def cast_to(draft: Draft, given: Term, wanted: Type, body: Body, node: exp.Expr)
         converted = constant_as(draft, given, wanted, node)
         if converted is not None:
             return converted
+    elif isinstance(given, Parameter):
+        raise draft.conversions.refuse(given)
     elif isinstance(given, Constant) and (read := _constant_number(str(given.value), wanted)):
         return read
     exact = is_decimal(given.type) or given.type == INTEGER
@@ -365,8 +383,10 @@ def is_null(term: Term) -> bool:
     return isinstance(term, Constant) and term.value is None
 
 
-def decimal_of(term: Term) -> Type:
+def decimal_of(draft: Draft, term: Term) -> Type:
     """A number's type of decimals; an integer that is written out has its own digits."""
+    if isinstance(term, Parameter) and term.type == INTEGER:
+        raise draft.conversions.refuse(term)
     if isinstance(term, Constant) and term.type == INTEGER and isinstance(term.value, int):
         return decimals.of_integer(term.value)
     return decimals.as_decimal(term.type)

@@ -12,7 +12,7 @@ from decimal import Decimal
 from sqlglot import exp
 
 from harken.errors import LanguageError, ValueFault
-from harken.ir.terms import Constant, Term
+from harken.ir.terms import Constant, Parameter, Term
 from harken.lang.sql.arithmetic import SYMBOLS, arithmetic
 from harken.lang.sql.case_expressions import case, coalesce, greatest_or_least, if_, nullif
 from harken.lang.sql.comparisons import (
@@ -37,6 +37,7 @@ from harken.lang.sql.conversions import (
 )
 from harken.lang.sql.expression_text import as_written
 from harken.lang.sql.function_rewrites import Once, rewrite_call
+from harken.lang.sql.lifting import Lifted
 from harken.lang.sql.operation_calls import PATTERNS, Call, constant, operation_call
 from harken.lang.sql.parameters import Given, name_of
 from harken.lang.sql.program_draft import FALSE, TRUE, Body, Draft
@@ -139,6 +140,10 @@ def _literal(translation: Translation, node: exp.Expr, scope: Scope, body: Body)
 def _given(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
     value = node.args["value"]
     return Constant(getattr(value, "oid", value), node.args["kind"])
+
+
+def _lifted(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
+    return Parameter(node.args["slot"], node.args["kind"])
 
 
 def _parameter(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
@@ -274,6 +279,7 @@ FIRST: dict[type[exp.Expr], Translate] = {
     exp.Literal: _literal,
     exp.Boolean: _boolean,
     Given: _given,
+    Lifted: _lifted,
     exp.Placeholder: _parameter,
     exp.Null: _null,
     **dict.fromkeys((exp.Subquery, exp.Select, exp.SetOperation), _scalar_query),

@@ -10,7 +10,7 @@ import logging
 import re
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -174,7 +174,9 @@ logging.getLogger("sqlglot").setLevel(logging.ERROR)  # we report unknown syntax
 @dataclass(frozen=True, slots=True)
 class Statement:
     """`explained` says that it stands behind EXPLAIN; `key` are the columns of KEY (...) at the end
-    of CREATE TABLE. What it draws by chance is of its own `lot`."""
+    of CREATE TABLE. What it draws by chance is of its own `lot`. `values` are those lifted out of
+    it (`lifting`); `queries` keeps what its queries were compiled to, for all statements that
+    differ in the values only."""
 
     node: exp.Expr
     text: str
@@ -182,6 +184,11 @@ class Statement:
     explained: bool = False
     key: tuple[str, ...] = ()
     lot: str = field(default_factory=lambda: secrets.token_hex(8), compare=False)
+    values: tuple[Any, ...] = field(default=(), compare=False)
+    queries: dict[str, Any] | None = field(default=None, compare=False)
+
+    def with_values(self, values: tuple[Any, ...]) -> Statement:
+        return replace(self, values=values)
 
     @property
     def span(self) -> Span:

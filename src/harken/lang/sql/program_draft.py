@@ -25,8 +25,9 @@ from harken.ir.clauses import (
 from harken.ir.operations import may_be_null
 from harken.ir.relations import Column, Kind, Relation, Role, Semantics
 from harken.ir.schema import Table as Table
-from harken.ir.terms import Constant, Term, Variable
+from harken.ir.terms import Constant, Parameter, Term, Variable
 from harken.lang.sql import decimals
+from harken.lang.sql.lifting import Conversions
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.type_names import type_name
 from harken.values.types import BOOLEAN, INTEGER, NUMBER, Type, is_decimal
@@ -71,6 +72,8 @@ class Draft:
     statement: Statement
     owner: str
     lot: str = ""
+    conversions: Conversions = field(default_factory=lambda: Conversions(0))
+    """Of the values that were lifted out of the statement."""
     definitions: dict[str, Definition] = field(default_factory=dict)
     _numbers: count[int] = field(default_factory=lambda: count(1))
 
@@ -141,6 +144,8 @@ class Draft:
             converted = _constant_as(term, type_)
             if converted is not None:
                 return converted
+        if isinstance(term, Parameter) and _is_rewritten(term.type, type_):
+            return self.conversions.converted(term, type_, lambda each: _constant_as(each, type_))
         if term.type == INTEGER and type_ == NUMBER:
             return self.compute("widen", (term,), NUMBER, body)
         if is_decimal(type_) and (term.type == INTEGER or is_decimal(term.type)):
@@ -153,6 +158,12 @@ class Draft:
             span=self.place(node),
             hint=f"convert it: CAST(... AS {type_name(type_)})",
         )
+
+
+def _is_rewritten(given: Type, wanted: Type) -> bool:
+    """Is a constant number written as another here, and not by the engine?"""
+    is_exact = given == INTEGER or is_decimal(given)
+    return is_exact and (wanted == NUMBER or is_decimal(wanted))
 
 
 def _constant_as(term: Constant, type_: Type) -> Constant | None:

@@ -80,7 +80,7 @@ def try_arithmetic(draft: Draft, node: exp.Expr, left: Term, right: Term, body: 
 
 
 def _try_exact(draft: Draft, name: str, symbol: str, left: Term, right: Term, body: Body) -> Term:
-    one, other = decimal_of(left), decimal_of(right)
+    one, other = decimal_of(draft, left), decimal_of(draft, right)
     result = decimals.result_of(symbol, one, other)
     sides = [_try_rescaled(draft, each, of, body) for each, of in ((left, one), (right, other))]
     if symbol == "*":

@@ -15,7 +15,7 @@ from harken.errors import LanguageError, NameFault
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.program_draft import Table
 from harken.statements.sql.conflicts import Conflicts, written
-from harken.statements.sql.reading import Found
+from harken.statements.sql.lifted_queries import Found
 from harken.statements.sql.row_changes import Chosen
 from harken.values.rows import Row
 from harken.values.types import Type
@@ -98,10 +98,10 @@ class Changes(Conflicts):
         conflict = node.args["conflict"]
         if not conflict.expressions:
             return [], []
-        names, values = self._assignments(table, conflict.expressions, statement)
+        names, values = self.assignments(table, conflict.expressions, statement)
         where = conflict.args.get("where")
         target = node.this.this if isinstance(node.this, exp.Schema) else node.this
-        query = self._choosing(table, target, where, values)
+        query = self.choosing(table, target, where, values)
         query = query.join(written(table, met, "excluded", statement), join_type="cross")
         same = (
             exp.EQ(
@@ -123,7 +123,7 @@ class Changes(Conflicts):
             for each in rest:
                 match = match.join(each.copy())
             where = exp.Where(this=exp.Exists(this=match.where(where.this.copy() if where else "")))
-        query = self._choosing(table, node.this, where, [])
+        query = self.choosing(table, node.this, where, [])
         chosen, _ = self._chosen(table, _under(node, query), statement)
         gone = [old for old, _ in chosen]
         self._apply(table, gone, [])
@@ -131,8 +131,8 @@ class Changes(Conflicts):
 
     def _update(self, statement: Statement, node: exp.Update) -> Found | None:
         table = self._target(node.this, statement)
-        names, values = self._assignments(table, node.expressions, statement)
-        query = self._choosing(table, node.this, node.args.get("where"), values)
+        names, values = self.assignments(table, node.expressions, statement)
+        query = self.choosing(table, node.this, node.args.get("where"), values)
         source = node.args.get("from_")
         if source is not None:
             query = query.join(source.this.copy())
@@ -217,7 +217,7 @@ class Changes(Conflicts):
         if isinstance(then, exp.Update) and isinstance(then.expressions[0], exp.Star):
             names, values = self._same_names(table, source, statement)
         elif isinstance(then, exp.Update):
-            names, values = self._assignments(table, then.expressions, statement)
+            names, values = self.assignments(table, then.expressions, statement)
         alias = node.this.alias_or_name
         columns = [exp.column(column.name, table=alias) for column in table.columns]
         query = exp.select(*columns, *(each.copy() for each in values)).from_(node.this.copy())

@@ -19,7 +19,7 @@ from harken.lang.sql.parser import Statement
 from harken.lang.sql.program_draft import Table
 from harken.lang.sql.type_names import type_name
 from harken.statements.sql.constraint_queries import keys_of
-from harken.statements.sql.reading import Found
+from harken.statements.sql.lifted_queries import Found
 from harken.statements.sql.row_changes import RowChanges
 from harken.values.rows import Row
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sqlglot import exp
 
 from harken.database.evaluation import decode_rows
@@ -22,22 +20,16 @@ from harken.lang.sql.query_rows import QueryRows
 from harken.lang.sql.random_calls import has_random_call
 from harken.planner.change_methods import How, looked_at, untold
 from harken.planner.prepare import prepare
+from harken.statements.sql.lifted_queries import Found, LiftedQuery, compile_lifted
 from harken.statements.sql.view_clauses import Translation, translate_query
 from harken.values.encoding import encode
 from harken.values.rows import Row
-from harken.values.types import TEXT, Type
+from harken.values.types import TEXT
 
 CACHED = 512
-"""The number of compiled queries in the cache."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The rows of a query in stored form, with the names and types of their columns."""
-
-    names: tuple[str, ...]
-    types: tuple[Type, ...]
-    rows: list[Row]
+"""So many queries are kept compiled."""
+KEPT_OF_ONE = 16
+"""Queries that are kept of one statement, which needs several if it changes something."""
 
 
 SAID_ALONE = (How.IN_ORDER, How.IN_ROUNDS, How.RECOMPUTED)
@@ -58,6 +50,8 @@ class Reading:
 
     def rows(self, statement: Statement, node: exp.Expr) -> Found:
         """The rows of a query, in no order."""
+        if statement.queries is not None:
+            return self.lifted(statement, node).found(statement.values)
         translation = None
         if isinstance(node, exp.Values):
             translation = translate_query(
@@ -73,6 +67,18 @@ class Reading:
         rows, query = self._query(statement, node, translation)
         types = tuple(column.type for column in rows.columns)
         return Found(rows.names, types, list(query.rows(())))
+
+    def lifted(self, statement: Statement, node: exp.Expr) -> LiftedQuery:
+        """A query of a statement whose constants were lifted, compiled once."""
+        assert statement.queries is not None
+        text = canonical_text(node)
+        known = statement.queries.get(text)
+        if known is None:
+            if len(statement.queries) >= KEPT_OF_ONE:
+                statement.queries.clear()
+            known = statement.queries[text] = compile_lifted(self._runtime, statement, node)
+        assert isinstance(known, LiftedQuery)
+        return known
 
     def _query(
         self, statement: Statement, node: exp.Expr, translation: Translation | None
@@ -98,17 +104,7 @@ class Reading:
     def ordered(self, statement: Statement) -> Found:
         """The rows of a statement, after its ORDER BY, LIMIT and OFFSET."""
         keys = OrderKeys(statement.node, Draft(statement, "query"))
-        found = self.rows(statement, keys.query)
-        rows, width = found.rows, len(found.names)
-        if keys.count is not None or keys.offset:  # ties are broken as in a view
-            for place in reversed(range(width - keys.added)):
-                _sort(rows, place, descending=False, nulls_first=True)
-        for place, descending, nulls_first in reversed(keys.order(width)):
-            _sort(rows, place, descending, nulls_first)
-        last = None if keys.count is None else keys.offset + keys.count
-        shown = width - keys.added
-        rows = [row[:shown] for row in rows[keys.offset : last]]
-        return Found(found.names[:shown], found.types[:shown], rows)
+        return in_order(keys, self.rows(statement, keys.query))
 
     def explain(self, statement: Statement) -> None:
         catalog, engine = self._runtime.catalog, self._runtime.engine
@@ -121,6 +117,20 @@ class Reading:
         parts += [f"Warning: {each}" for each in untold(program)]
         lines = [(line,) for part in parts for line in part.splitlines()]
         self._runtime.emit("rows", ("plan",), lines, (TEXT,))
+
+
+def in_order(keys: OrderKeys, found: Found) -> Found:
+    """The rows of a query as its ORDER BY, LIMIT and OFFSET say."""
+    rows, width = found.rows, len(found.names)
+    if keys.count is not None or keys.offset:  # what the order leaves open is as in a view
+        for place in reversed(range(width - keys.added)):
+            _sort(rows, place, descending=False, nulls_first=True)
+    for place, descending, nulls_first in reversed(keys.order(width)):
+        _sort(rows, place, descending, nulls_first)
+    last = None if keys.count is None else keys.offset + keys.count
+    shown = width - keys.added
+    rows = [row[:shown] for row in rows[keys.offset : last]]
+    return Found(found.names[:shown], found.types[:shown], rows)
 
 
 def _facts(translation: Translation) -> Found | None:

@@ -20,7 +20,8 @@ from harken.lang.sql.program_draft import Table, unknown_column, unknown_table
 from harken.lang.sql.random_calls import has_random_call
 from harken.statements.language_registry import check_rows
 from harken.statements.records import refuse_rows
-from harken.statements.sql.reading import Found, Reading
+from harken.statements.sql.lifted_queries import Found
+from harken.statements.sql.reading import Reading
 from harken.statements.sql.storing import converter
 from harken.values.rows import Row
 from harken.values.types import Type
@@ -119,7 +120,7 @@ class RowChanges:
                 return exp.Paren(this=default.this.copy())
         return exp.null()
 
-    def _assignments(
+    def assignments(
         self, table: Table, nodes: Sequence[exp.Expr], statement: Statement
     ) -> tuple[list[str], list[exp.Expr]]:
         nodes = [part for each in nodes for part in _single(each)]
@@ -142,7 +143,7 @@ class RowChanges:
             for name, each in zip(names, nodes, strict=True)
         ]
 
-    def _choosing(
+    def choosing(
         self, table: Table, target: exp.Expr, where: exp.Expr | None, values: Sequence[exp.Expr]
     ) -> exp.Select:
         """The query for the rows that a condition selects, with values computed for each."""

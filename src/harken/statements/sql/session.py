@@ -6,9 +6,11 @@ transaction of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from sqlglot import exp
 
@@ -16,8 +18,17 @@ from harken.database.function_tables import SqlTables
 from harken.database.language_names import SQL
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
-from harken.errors import HarkenError, IntegrityError, LanguageError, SyntaxFault
+from harken.errors import (
+    HarkenError,
+    IntegrityError,
+    LanguageError,
+    LimitFault,
+    Span,
+    StorageError,
+    SyntaxFault,
+)
 from harken.lang.sql import operator_runs
+from harken.lang.sql.lifting import NotConverted, NotLifted
 from harken.lang.sql.parameters import Values, check_values, is_batch, refuse_batch, with_values
 from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.program_draft import unknown_table
@@ -27,7 +38,16 @@ from harken.statements.sql.altering import alter, is_alteration, reshape
 from harken.statements.sql.change_statements import Changes
 from harken.statements.sql.creation import create, make_room
 from harken.statements.sql.dropping import drop, drop_named
-from harken.statements.sql.reading import Found, Reading
+from harken.statements.sql.forms import Form, Misfit, plan, shown
+from harken.statements.sql.known_statements import (
+    FAILURES,
+    WORDS,
+    Job,
+    Known,
+    KnownStatements,
+)
+from harken.statements.sql.lifted_queries import Found, NotKept
+from harken.statements.sql.reading import Reading
 from harken.statements.sql.set_statement import is_setting, set_value, show_settings
 from harken.statements.sql.show import answer, check_index, is_index, refreshed_view
 from harken.statements.sql.temporary import Temporary
@@ -47,6 +67,9 @@ class SqlSession:
         self._created: list[str] = []
         self._dropped: list[str] = []
         self._temporary = Temporary(runtime)
+        self._known = KnownStatements()
+        self._counts = runtime.statement_counts
+        self._allowed: tuple[int, int] = (0, 0)
         self.when_created: Callable[[str], None] = lambda name: None
         """Called with the name of each view that is created."""
         self.when_dropped: Callable[[str], None] = lambda name: None
@@ -57,39 +80,152 @@ class SqlSession:
         return [each.name for each in functions if is_view(each) and each.language == SQL]
 
     def run(self, text: str, options: RunOptions = NO_OPTIONS) -> None:
-        """Run a whole text. If it fails, everything since its last commit is rolled back."""
-        check_values(options.values)
+        """Run a whole text, or nothing of it since its last commit."""
+        values = options.values
+        check_values(values)
         try:
-            with room_for(NESTED), self._watch.text():
-                if most := self._runtime.settings["operator_limit"]:
-                    operator_runs.check(text, most)
+            self._follow_settings()
+            jobs = None if _may_be_batch(values) else self._known.find(text, values)
+            self._counts.texts += 1
+            self._counts.known += jobs is not None
+            if jobs is None:
+                with room_for(NESTED), self._watch.text():
+                    self._run_unknown(text, values)
+            elif len(jobs) == 1:
                 with self._watch.statement():
-                    parsed = statements(text)
-                if is_batch(parsed, options.values):
-                    self._run_batch(parsed, options.values)
-                    return
-                with self._watch.statement():
-                    parsed = with_values(parsed, options.values)
-                with self._transactions.text():
-                    self._run_all(parsed)
+                    self._run_job(jobs[0], text, values, 0)
+            else:
+                with self._watch.text(), self._transactions.text():
+                    for number, job in enumerate(jobs):
+                        with self._watch.statement():
+                            self._run_job(job, text, values, number)
         except HarkenError as error:
             error.locate(text, options.source)
             raise
         except RecursionError:
             raise HarkenError("this text is nested too deeply", code="syntax") from None
 
-    def _run_all(self, parsed: Sequence[Statement]) -> None:
-        for statement in parsed:
-            with self._watch.statement():
-                self._execute(statement)
+    def _follow_settings(self) -> None:
+        settings = self._runtime.settings
+        allowed = settings["statement_cache"], settings["operator_limit"]
+        if allowed != self._allowed:
+            self._allowed = allowed
+            self._known.clear()
+            self._known.most = allowed[0]
 
-    def _run_batch(self, parsed: Sequence[Statement], rows: Sequence[Values]) -> None:
+    def _run_unknown(self, text: str, values: Any) -> None:
+        """A text that must be parsed, or is run for several rows of values."""
+        if most := self._runtime.settings["operator_limit"]:
+            operator_runs.check(text, most)
+        with self._watch.statement():
+            parsed = statements(text)
+        if is_batch(parsed, values):
+            self._run_batch(text, parsed, values)
+            return
+        with self._watch.statement():
+            bound = with_values(parsed, values)
+            jobs = self._known.learn(text, parsed, values)
+        with self._transactions.text():
+            self._run_all(text, values, bound, jobs)
+
+    def _run_all(
+        self, text: str, values: Any, bound: Sequence[Statement], jobs: Sequence[Job | None]
+    ) -> None:
+        for number, (statement, job) in enumerate(zip(bound, jobs, strict=True)):
+            with self._watch.statement():
+                if job is None:
+                    self._execute(statement)
+                else:
+                    self._run_job(job, text, values, number, statement)
+
+    def _run_batch(self, text: str, parsed: Sequence[Statement], rows: Sequence[Values]) -> None:
         """Run a text once for each row of values, in one transaction."""
         refuse_batch(parsed)
         joined = self._transactions.active
         with self._transactions.text() if joined else self._transactions.block():
             for row in rows:
-                self._run_all(with_values(parsed, row))
+                jobs: Sequence[Job | None] | None = self._known.find(text, row)
+                if jobs is not None:
+                    for number, job in enumerate(jobs):
+                        assert job is not None
+                        with self._watch.statement():
+                            self._run_job(job, text, row, number)
+                    continue
+                bound = with_values(parsed, row)
+                self._run_all(text, row, bound, self._known.learn(text, parsed, row))
+
+    # --- statements that were seen before ----------------------------------------------------
+
+    def _run_job(
+        self, job: Job, text: str, values: Any, number: int, parsed: Statement | None = None
+    ) -> None:
+        """A known statement; the long way, if it turns out that its plan does not do."""
+        known = job.known
+        try:
+            if isinstance(known.statement.node, WORDS):
+                self._execute(replace(known.statement, offset=job.start))
+            elif known.is_query:
+                self._transactions.look()
+                found = self._run_form(job)
+                if found is not None:
+                    shown(found, self._runtime)
+            else:
+                self._change_known(job)
+            return
+        except Misfit as misfit:
+            self._note_misfit(misfit, text, values, known)
+        except HarkenError as error:
+            if error.span is None and error.text is None:
+                error.span = Span(job.start, job.end)
+            raise
+        with room_for(NESTED):
+            self._execute(parsed or with_values(statements(text), values)[number])
+            known.failures += 1
+            if known.failures >= FAILURES:
+                self._known.forget(known)
+
+    def _change_known(self, job: Job) -> None:
+        transactions = self._transactions
+        if transactions.active:
+            with transactions.statement():
+                found = self._run_form(job)
+        else:
+            found = transactions.alone(lambda: self._run_form(job))
+        if found is not None:
+            shown(found, self._runtime)
+
+    def _run_form(self, job: Job) -> Found | None:
+        """Any error is a reason to go the long way, which says what is wrong in the right words."""
+        known, catalog = job.known, self._runtime.catalog
+        try:
+            form = known.form
+            if form is None or known.epoch != catalog.epoch:
+                form = self._planned(known)
+            return form.run(job.values)
+        except (LimitFault, StorageError):
+            raise
+        except (HarkenError, NotLifted, NotKept, NotConverted, RecursionError) as error:
+            raise Misfit from error
+
+    def _planned(self, known: Known) -> Form:
+        catalog = self._runtime.catalog
+        form = known.form
+        if form is None or not form.holds(catalog):
+            statement = known.statement
+            assert statement.queries is not None
+            statement.queries.clear()
+            self._counts.planned += 1
+            form = plan(statement, self._runtime, self._reading, self._changes)
+        known.form, known.epoch = form, catalog.epoch
+        return form
+
+    def _note_misfit(self, misfit: Misfit, text: str, values: Any, known: Known) -> None:
+        self._counts.unfit += 1
+        match misfit.__cause__:
+            case NotLifted(slot=slot):
+                self._known.pin(text, values, known, slot)
+            case NotKept():
+                self._known.forget(known)
 
     def close(self) -> None:
         """Drop temporary tables and views, unless something permanent reads them.
@@ -253,3 +389,8 @@ class SqlSession:
         for name in created:
             if name in known:
                 self.when_created(name)
+
+
+def _may_be_batch(values: Any) -> bool:
+    """A list of rows is not the values of one statement."""
+    return isinstance(values, list) and (not values or isinstance(values[0], tuple | Mapping))

@@ -12,7 +12,8 @@ from harken.ir.schema import Function
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.program_draft import unknown_table
 from harken.lang.sql.type_names import type_name
-from harken.statements.sql.reading import Found, Reading
+from harken.statements.sql.lifted_queries import Found
+from harken.statements.sql.reading import Reading
 from harken.statements.sql.table_descriptions import kind_of_table
 from harken.statements.sql.view_clauses import is_view
 from harken.values.types import TEXT

@@ -16,6 +16,7 @@ from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Column, Relation
 from harken.ir.schema import Function, FunctionKind, Schema, Table
 from harken.ir.terms import Variable
+from harken.lang.sql.lifting import Conversion, Conversions
 from harken.lang.sql.parser import Statement, statements, text_after
 from harken.lang.sql.program_draft import Draft, Tables
 from harken.lang.sql.queries import new_translation
@@ -36,6 +37,16 @@ class Translation:
     rows: QueryRows
     definitions: Mapping[str, Definition]
     mentioned: frozenset[str]
+    made: tuple[Conversion, ...] = ()
+    """How parameters come from values that were lifted out of the statement."""
+
+
+def translate_lifted(
+    statement: Statement, node: exp.Expr, catalog: Catalog
+) -> tuple[Translation, AskedTables]:
+    """A query of a statement whose constants were lifted, and what it was told of tables."""
+    asked = AskedTables(SqlTables(catalog))
+    return _translate(statement, node, asked, "query", statement.lot), asked
 
 
 @room_for(NESTED)
@@ -61,7 +72,7 @@ def translate_query(
         return known
     if len(catalog.translations) >= KEPT_TRANSLATIONS:
         catalog.translations.clear()
-    asked = _AskedTables(tables)
+    asked = AskedTables(tables)
     made = _translate(statement, node, asked, owner, lot)
     catalog.translations[owner, stored] = asked, made
     return made
@@ -78,15 +89,16 @@ def _kept_translation(catalog: Catalog, owner: str, stored: str) -> Translation 
 def _translate(
     statement: Statement, node: exp.Expr, tables: Tables, owner: str, lot: str
 ) -> Translation:
-    draft = Draft(statement, owner, lot)
+    draft = Draft(statement, owner, lot, Conversions(len(statement.values)))
     translation = new_translation(draft, tables)
     rows = translation.query(number_random_calls(node))
     definitions = without_unread_columns(rows.relation, draft.definitions)
-    return Translation(rows, definitions, frozenset(translation.mentioned))
+    made = tuple(draft.conversions.made)
+    return Translation(rows, definitions, frozenset(translation.mentioned), made)
 
 
-class _AskedTables:
-    """Records which tables were looked up, and the results."""
+class AskedTables:
+    """Tables that remember what they were asked, and what they answered."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables

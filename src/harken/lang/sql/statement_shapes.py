@@ -1,0 +1,114 @@
+"""The shape of a statement: its text with the constants cut out, without parsing it.
+
+`SELECT a FROM t WHERE b = 5` and `... WHERE b = 7` have the same shape. Whole numbers, decimals and
+texts in single quotes are cut out; what else there is of constants stays in the shape.
+
+Law: two statements with the same shape have the same syntax tree, but for those constants. Where
+that is not certain, as with a comment or a backslash, there is no shape.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import NamedTuple
+
+LONGEST = 20_000
+"""Characters of the longest text that is cut: one with very many constants is hardly seen again."""
+DIGITS = 18
+"""Whole numbers with more digits stay in the shape: they may not fit in 64 bits."""
+
+Constants = tuple[int | Decimal | str, ...]
+
+
+class Piece(NamedTuple):
+    """One statement of a text. `starts` are the places of its constants in the text."""
+
+    start: int
+    end: int
+    shape: str
+    constants: Constants
+    starts: tuple[int, ...]
+
+
+_TOKEN = re.compile(
+    r"""
+      (?P<blank>\s+)
+    | (?P<word>[A-Za-z_][A-Za-z_0-9]*(?!['"`]))
+    | (?P<text>'(?:[^'\\]|'')*'(?!\s*['"]))
+    | (?P<number>[0-9]+(?:\.[0-9]+)?(?![A-Za-z_0-9.'"`]))
+    | (?P<quoted>`[^`]*`|"[^"\\]*"(?!\s*['"]))
+    | (?P<semicolon>;)
+    | (?P<sign>[(),.=<>*+?:!|%]|-(?!-)|/(?!\*))
+    """,
+    re.VERBOSE | re.ASCII,
+)
+
+
+def pieces(text: str) -> list[Piece] | None:
+    """The statements of a text; None if it cannot be cut with certainty.
+
+    >>> [(each.shape, each.constants) for each in pieces("SELECT 5; DELETE FROM t WHERE n = 'a'")]
+    [('SELECT §i', (5,)), ('DELETE FROM t WHERE n = §t', ('a',))]
+    >>> pieces("SELECT 5 -- five")
+    """
+    if len(text) > LONGEST:
+        return None
+    found: list[Piece] = []
+    parts: list[str] = []
+    constants: list[int | Decimal | str] = []
+    starts: list[int] = []
+    at, first, last = 0, -1, 0
+    match = _TOKEN.match
+    end = len(text)
+    while at < end:
+        token = match(text, at)
+        if token is None:
+            return None
+        kind, at = token.lastgroup, token.end()
+        if kind == "blank":
+            if first >= 0:
+                parts.append(token[0])
+            continue
+        if kind == "semicolon":
+            if first >= 0:
+                found.append(_piece(first, last, parts, constants, starts))
+            parts, constants, starts, first = [], [], [], -1
+            continue
+        if first < 0:
+            first = token.start()
+        last = at
+        if kind == "number" or kind == "text":
+            value, mark = _constant(token[0])
+            if mark:
+                starts.append(token.start())
+                constants.append(value)
+                parts.append(mark)
+                continue
+        parts.append(token[0])
+    if first >= 0:
+        found.append(_piece(first, last, parts, constants, starts))
+    return found
+
+
+def _piece(
+    first: int,
+    last: int,
+    parts: list[str],
+    constants: list[int | Decimal | str],
+    starts: list[int],
+) -> Piece:
+    return Piece(first, last, "".join(parts).rstrip(), tuple(constants), tuple(starts))
+
+
+def _constant(text: str) -> tuple[int | Decimal | str, str]:
+    """The value of a constant, and what stands for it in the shape: its type, of a decimal with
+    the digits. Nothing if it is not cut out."""
+    if text[0] == "'":
+        return text[1:-1].replace("''", "'"), "§t"
+    if text.isdigit():
+        return (int(text), "§i") if len(text) <= DIGITS else (text, "")
+    if len(text) > DIGITS:
+        return text, ""
+    whole, _, part = text.partition(".")
+    return Decimal(text), f"§{len(whole.lstrip('0'))}.{len(part)}"
