@@ -62,7 +62,7 @@ def test_a_view(db: Database, translations: Translations) -> None:
 
 def test_a_materialized_view(db: Database, translations: Translations) -> None:
     assert translations.of(lambda: db.sql(f"CREATE MATERIALIZED VIEW total AS {VIEW}")) == 1
-    assert translations.of(lambda: db.sql("INSERT INTO sale VALUES ('Oslo', 4)")) == 1
+    assert translations.of(lambda: db.sql("INSERT INTO sale VALUES ('Oslo', 4)")) == 0
     assert db.sql("SELECT * FROM total ORDER BY city").rows == [("Oslo", 7), ("Rome", 5)]
 
 
@@ -130,9 +130,14 @@ def test_another_session_may_change_the_schema(tmp_path: Path) -> None:
         assert two.sql("SELECT * FROM every").rows == [("Oslo", 2)]
 
 
-@pytest.mark.parametrize("values", ["('Bonn', 1)", "('Bonn', 1 + 1)", "(upper('bonn'), 1)"])
+@pytest.mark.parametrize("values", ["('Bonn', 1 + 1)", "(upper('bonn'), 1)"])
 def test_values_are_translated_once(db: Database, translations: Translations, values: str) -> None:
     assert translations.of(lambda: db.sql(f"INSERT INTO sale VALUES {values}")) == 1
+    assert translations.of(lambda: db.sql(f"INSERT INTO sale VALUES {values}")) == 0
+
+
+def test_rows_of_constants_are_not_translated(db: Database, translations: Translations) -> None:
+    assert translations.of(lambda: db.sql("INSERT INTO sale VALUES ('Bonn', 1)")) == 0
 
 
 def test_a_query_is_translated_once(db: Database, translations: Translations) -> None:
