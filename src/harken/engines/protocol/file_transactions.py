@@ -113,6 +113,9 @@ class Limits(Protocol):
     """How many Python functions of running queries are at work; they may read, not change."""
     working_time: Callable[[], float]
     """The clock that queries are timed by."""
+    work: int
+    """Instructions that the engine has run, in units of about 10,000; counted, so that equal work
+    counts the same on a busy machine."""
     rows_added: int
     """How many rows recursions have derived."""
     fetched: int

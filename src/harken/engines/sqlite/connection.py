@@ -79,6 +79,8 @@ class Connection:
         """Number of Python functions running inside queries; they may read but not write."""
         self.working_time: Callable[[], float] = time.thread_time
         """The clock that times queries: processor time, so that other programs do not count."""
+        self.work = 0
+        """How often the progress handler was called."""
         self.rows_added = 0
         """Rows derived by recursions."""
         self.fetched = 0
@@ -327,6 +329,7 @@ class Connection:
     def _is_over(self) -> bool:
         """Called by SQLite now and then. A Python function that itself reads is not broken off,
         because it might remember the failure."""
+        self.work += 1
         if self.watch.is_armed:
             self.watch.check()
         if not self._is_reading or self.asking:

@@ -38,7 +38,7 @@ from harken.engines.sqlite.table_names import stored_name
 from harken.engines.sqlite.weighing_statement import around
 from harken.engines.weighing import Weighing
 from harken.errors import StorageError
-from harken.ir.clauses import Clause, Definition
+from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import COPIES, RANGES, Kind, Relation
 from harken.planner.prepare import Plan, on_demand
 from harken.values.builtin_functions import values_in_range
@@ -62,6 +62,8 @@ class Query:
     connection: Connection
     tables: Mapping[str, str]
     """By the id of a relation the table that fixpoints fill."""
+    order: str = ""
+    """An ORDER BY that an index of such a table answers for nothing."""
     fetch: Fetch | None = field(default=None, kw_only=True)
     """Has at hand what the SELECT reads of relations elsewhere, when the fixpoints have run."""
 
@@ -70,7 +72,7 @@ class Query:
             return tuple(encoder(type_)(values[index]) for index, type_ in slots)
 
         with self.connection.fixed_time():
-            rows = self._fetch(self.connection.read, self.sql, bind)
+            rows = self._fetch(self.connection.read, f"{self.sql}{self.order}", bind)
         # SQL has no rows without columns: one that only says yes is an empty tuple here.
         return rows if self.relation.arity else [() for _ in rows]
 
@@ -154,7 +156,9 @@ class Query:
 
     def table_rows(self, relation: Relation) -> list[tuple[Any, ...]]:
         columns = ", ".join(f"c{i}" for i in range(relation.arity)) or "1"
-        return self.connection.read(f"SELECT {columns} FROM temp.{quote(self.tables[relation.id])}")
+        order = layout.sorted_by_identity(relation)
+        table = quote(self.tables[relation.id])
+        return self.connection.read(f"SELECT {columns} FROM temp.{table}{order}")
 
     def release(self) -> None:
         """It will not run again: release its tables."""
@@ -372,10 +376,12 @@ class SQLiteEngine:
         else:
             sql = compiler.goal(definition, most)
         slots = compiler.slots.bound_in(sql)
+        order = _free_order(definition, tables, plan)
         fetch = None
         if definition is not None and goal.id not in tables and (plan.layers or known):
             fetch = self._fetching(definition, plan, compiler)
-        return Query(goal, sql, slots, fixpoints, self.connection, tables, fetch=fetch), compiler
+        query = Query(goal, sql, slots, fixpoints, self.connection, tables, order, fetch=fetch)
+        return query, compiler
 
     def _fixpoints(
         self, plan: Plan, compiler: Compiler, tables: dict[str, str], kept: Kept
@@ -431,6 +437,20 @@ class SQLiteEngine:
             raise ValueError(f"{relation.id} is not foreign")
         foreign_functions.register(self.connection, relation, function, decode)
         self.python[relation.id] = (function, decode)
+
+
+def _free_order(definition: Definition | None, tables: Mapping[str, str], plan: Plan) -> str:
+    """The order of the rows, if they are those of one table that a fixpoint has filled."""
+    if definition is None or len(definition.clauses) != 1:
+        return ""
+    head, body = definition.clauses[0].head, definition.clauses[0].body
+    if len(body) != 1 or not isinstance(body[0], Atom) or body[0].negated:
+        return ""
+    relation = body[0].relation
+    computed = {name for stratum in plan.computed for name in stratum.names}
+    if relation.id not in tables or relation.id not in computed or body[0].terms != head.terms:
+        return ""
+    return layout.sorted_by_identity(relation)
 
 
 def _is_served(relation: Relation, columns: tuple[int, ...]) -> bool:

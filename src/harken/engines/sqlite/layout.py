@@ -190,6 +190,13 @@ def identity(relation: Relation) -> str:
     )
 
 
+def sorted_by_identity(relation: Relation) -> str:
+    """The order in which a unique index over all columns of a set has the rows; "" for others."""
+    if not (relation.is_set and relation.arity) or may_be_null(relation):
+        return ""
+    return f" ORDER BY {', '.join(f'c{i}' for i in range(relation.arity))}"
+
+
 def may_be_null(relation: Relation) -> bool:
     return any(column.type.nullable for column in relation.columns)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ class Reading:
     @contextmanager
     def together(
         self, wanted: Iterable[KnownRelation]
-    ) -> Iterator[Callable[[KnownRelation], set[Row]]]:
+    ) -> Iterator[Callable[[KnownRelation], Collection[Row]]]:
         """Within the block, a function that reads the rows of a relation; what several relations
         are derived from is derived once."""
         engine, catalog = self._runtime.engine, self._runtime.catalog
@@ -64,10 +64,10 @@ class Reading:
         finally:
             query.release()
 
-    def _rows(self, known: KnownRelation) -> set[Row]:
+    def _rows(self, known: KnownRelation) -> Collection[Row]:
         return _declared(known, self._evaluate(known.relation, ()))
 
-    def values(self, known: KnownRelation, rows: set[Row]) -> list[Row]:
+    def values(self, known: KnownRelation, rows: Collection[Row]) -> list[Row]:
         """Stored rows as Python values, in order."""
         nullable = any(known.relation.columns[i].type.nullable for i in known.positions)
         ordered = sorted(rows, key=_nulls_first if nullable else None)
@@ -82,7 +82,8 @@ class Reading:
         if not names:
             return ("holds",), [(bool(found),)], (BOOLEAN,)
         types = tuple(column.type for column in main.relation.columns)
-        return names, decode_rows(sorted(set(found)), types, self._runtime.catalog.home), types
+        different = found if main.relation.is_set else set(found)
+        return names, decode_rows(sorted(different), types, self._runtime.catalog.home), types
 
     def fact(self, atom: syntax.Atom) -> Row:
         """A fact whose arguments are computed, in stored form."""
@@ -110,13 +111,14 @@ class Reading:
             query.release()
 
 
-def _declared(known: KnownRelation, found: list[Row]) -> set[Row]:
-    """Rows with their attributes in the order of declaration."""
+def _declared(known: KnownRelation, found: list[Row]) -> Collection[Row]:
+    """Rows with their attributes in the order of declaration. Those of a set stay in their order:
+    the engine may have them sorted."""
     if not known.attributes:
         return {()} if found else set()
-    if known.positions == tuple(range(known.relation.arity)):
-        return set(found)
-    return {tuple(row[i] for i in known.positions) for row in found}
+    if known.positions != tuple(range(known.relation.arity)):
+        return {tuple(row[i] for i in known.positions) for row in found}
+    return found if known.relation.is_set else set(found)
 
 
 def column_types(known: KnownRelation) -> tuple[Type, ...]:
