@@ -11,6 +11,7 @@ from random import Random
 import pytest
 
 import harken
+from harken.engines.sqlite import race, recursion
 from harken.maintenance import tuning
 from tests.generators.datalog_programs import (
     Const,
@@ -310,6 +311,28 @@ def test_a_choice_by_experience_tells_the_same_whatever_it_chooses(
         client.db.close()
 
 
+@pytest.fixture
+def small_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Evaluation on demand and as a whole take turns from the start, and each rule reads one new
+    row at a time."""
+    monkeypatch.setattr(race, "HEAD_START", 1)
+    monkeypatch.setattr(recursion, "FIRST_PORTION", 1)
+    monkeypatch.setattr(recursion, "_next_portion", lambda portion, work: 1)
+
+
+@pytest.mark.usefixtures("small_turns")
+@pytest.mark.parametrize("first", range(0, 20, AT_ONCE))
+def test_two_ways_in_turns_tell_the_difference_of_recomputations(first: int) -> None:
+    for seed in range(first, first + AT_ONCE):
+        compare(3_000 + seed, 6)
+
+
+@pytest.mark.usefixtures("small_turns")
+@pytest.mark.parametrize("first", range(0, QUERIES, 2 * AT_ONCE))
+def test_a_query_that_two_ways_answer_in_turns_has_the_same_rows(first: int) -> None:
+    ask_with_constants(range(first + 4_000, first + 4_000 + 2 * AT_ONCE))
+
+
 def random_clock(random: Random) -> Callable[[], float]:
     times = [0.0]
 
@@ -323,8 +346,12 @@ def random_clock(random: Random) -> Callable[[], float]:
 @pytest.mark.parametrize("first", range(0, QUERIES, 2 * AT_ONCE))
 def test_a_query_with_constants_has_the_rows_with_these_constants(first: int) -> None:
     """All binding patterns, by constants and by what is joined."""
-    for seed in range(first, first + 2 * AT_ONCE):
-        program, random = small_program(2_000 + seed)
+    ask_with_constants(range(first + 2_000, first + 2_000 + 2 * AT_ONCE))
+
+
+def ask_with_constants(seeds: Sequence[int]) -> None:
+    for seed in seeds:
+        program, random = small_program(seed)
         text = text_of(program, random)
         world = meaning(program)
         with harken.connect() as db:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from harken.calculus.magic import OnDemand, magic
 from harken.errors import SafetyFault
-from harken.ir.clauses import Definition, Program
-from harken.ir.relations import Relation
+from harken.ir.clauses import Definition, Program, atoms
+from harken.ir.relations import COPIES, RANGES, Kind, Relation
 from harken.ir.safety import Needs, check_program, order, required_inputs
 from harken.ir.strata import Stratum, components, stratify
 from harken.ir.typing import check_types
+from harken.planner.exhaustive import exhaustive
 from harken.planner.expand import CLAUSE_LIMIT, expand
 from harken.planner.specialize import specialize
 from harken.planner.tabulate import tabulate
@@ -20,6 +21,8 @@ from harken.values.types import Hierarchy
 FEW = 12
 """So many clauses a definition may come to have in a recursion, where each is a statement for every
 relation of it that grows."""
+
+BUILT_IN = frozenset({COPIES, *RANGES.values()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,9 @@ class Plan:
     of these are there, it need not be derived any further."""
     as_whole: bool = False
     """Are all rows of what is recursive wanted?"""
+    otherwise: Plan | None = None
+    """The same rows without questions: each relation that is derived on demand here, derived once
+    as a whole."""
 
     @property
     def computed(self) -> tuple[Stratum, ...]:
@@ -68,7 +74,7 @@ def prepare(
     derived once with all its rows, instead of those that are asked for one by one."""
     check_types(program, hierarchy)
     needs = required_inputs(program)
-    tabulated = tabulate(program, needs) | frozenset(wanted)
+    tabulated = tabulate(program, needs) | exhaustive(program, needs) | frozenset(wanted)
     rewritten = specialize(expand(program, hierarchy, needs, tabulated, alternatives))
     plan = Plan(
         rewritten,
@@ -87,7 +93,9 @@ def on_demand(plan: Plan) -> Plan:
     if not plan.recursive or plan.as_whole or plan.layers:
         return plan
     made = magic(plan.program, plan.needs)
-    return replace(plan, as_whole=True) if made is None else layered(made, plan)
+    if made is None:
+        return replace(plan, as_whole=True)
+    return replace(layered(made, plan), otherwise=_bottom_up(made, plan))
 
 
 def prepare_change(program: Program, hierarchy: Hierarchy, driven: Collection[str]) -> Plan:
@@ -96,7 +104,25 @@ def prepare_change(program: Program, hierarchy: Hierarchy, driven: Collection[st
     plan = prepare(program, hierarchy, wanted=driven, alternatives=FEW)
     found = frozenset(driven) & plan.program.definitions.keys()
     made = magic(plan.program, plan.needs, found)
-    return plan if made is None else layered(made, plan)
+    if made is None:
+        return plan
+    return replace(layered(made, plan), otherwise=_bottom_up(made, plan))
+
+
+def _bottom_up(made: OnDemand, plan: Plan) -> Plan | None:
+    """The plan with a table for each relation that is asked for; None if a Python function is
+    called, which may take any time for a row that nobody asks for."""
+    program = plan.program
+    if any(each.kind is Kind.FOREIGN for each in _mentioned(program) if each not in BUILT_IN):
+        return None
+    wanted = made.tables & program.definitions.keys()
+    return replace(plan, tabulated=plan.tabulated | wanted, as_whole=True)
+
+
+def _mentioned(program: Program) -> Iterator[Relation]:
+    for definition in program.definitions.values():
+        for clause in definition.clauses:
+            yield from (atom.relation for atom in atoms(clause.body))
 
 
 def layered(made: OnDemand, plan: Plan) -> Plan:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -338,7 +339,7 @@ class Placement:
     def compile(self, plan: Plan, short: bool = False) -> Query:
         if not self.lake_relations:
             return self.resident.compile(plan, short)
-        rewritten = on_demand(plan)
+        rewritten = replace(on_demand(plan), otherwise=None)
         query = self.resident.compile(rewritten, short)
         # Plans rewritten for a change are not what Spark would run.
         wanted = () if plan.layers else demands(plan, self.is_in_lake)

@@ -81,6 +81,7 @@ class Connection:
         """The clock that times queries: processor time, so that other programs do not count."""
         self.work = 0
         """How often the progress handler was called."""
+        self._most_work: float = math.inf
         self.rows_added = 0
         """Rows derived by recursions."""
         self.fetched = 0
@@ -268,6 +269,14 @@ class Connection:
         self.rows_added += added
         return added
 
+    def insert_many(self, sql: str, values: Iterable[Any]) -> int:
+        """Insert rows into a temporary table; how many of them were new to it."""
+        before = self.raw.total_changes()
+        self.run_many(sql, values)
+        added = self.raw.total_changes() - before
+        self.rows_added += added
+        return added
+
     def rows(self, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
         if self.watch.is_armed:
             self.watch.check()
@@ -278,8 +287,21 @@ class Connection:
 
     def read(self, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
         """The rows of a read-only statement, which may be broken off, see `limited`."""
-        if not self.is_limited:
-            return self.rows(sql, values)
+        return self._read(sql, values) if self.is_limited else self.rows(sql, values)
+
+    def attempt(self, sql: str, values: Any, most: int) -> list[tuple[Any, ...]] | None:
+        """The rows of a read-only statement; None if it takes more than this much work."""
+        before, self._most_work = self._most_work, self.work + most
+        try:
+            return self._read(sql, values)
+        except BrokenOff:
+            if self._is_late():
+                raise
+            return None
+        finally:
+            self._most_work = before
+
+    def _read(self, sql: str, values: Any) -> list[tuple[Any, ...]]:
         was_reading, self._is_reading, self._was_over = self._is_reading, True, False
         try:
             return self.watch.fetch(self.raw.execute(sql, values))
@@ -334,7 +356,7 @@ class Connection:
             self.watch.check()
         if not self._is_reading or self.asking:
             return False
-        self._was_over = self._is_late()
+        self._was_over = self.work > self._most_work or self._is_late()
         return self._was_over
 
     # --- transactions ----------------------------------------------------------------------

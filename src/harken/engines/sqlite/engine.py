@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import count
 from typing import Any, TypeAlias
@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import apsw
 
 from harken.engines.protocol import DirectAccess, RunWith
-from harken.engines.sqlite import direct_changes, faults, foreign_functions, layout, many
+from harken.engines.sqlite import direct_changes, faults, foreign_functions, layout, many, race
 from harken.engines.sqlite.aggregates import exact_sum
 from harken.engines.sqlite.change_capture import Capture
 from harken.engines.sqlite.compile import MANY_ITEMS, Compiler
@@ -20,6 +20,7 @@ from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.indexes import Indexes
 from harken.engines.sqlite.keep import Keep
 from harken.engines.sqlite.layout import table_name
+from harken.engines.sqlite.race import Candidate, Rival
 from harken.engines.sqlite.recursion import (
     Bind,
     Fetch,
@@ -66,13 +67,15 @@ class Query:
     """An ORDER BY that an index of such a table answers for nothing."""
     fetch: Fetch | None = field(default=None, kw_only=True)
     """Has at hand what the SELECT reads of relations elsewhere, when the fixpoints have run."""
+    rival: Rival | None = field(default=None, kw_only=True)
+    """Another way to the same rows."""
 
     def rows(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         def bind(slots: Sequence[tuple[int, Type]]) -> tuple[Any, ...]:
             return tuple(encoder(type_)(values[index]) for index, type_ in slots)
 
         with self.connection.fixed_time():
-            rows = self._fetch(self.connection.read, f"{self.sql}{self.order}", bind)
+            rows = self._fetch(self.connection.read, lambda each: f"{each.sql}{each.order}", bind)
         # SQL has no rows without columns: one that only says yes is an empty tuple here.
         return rows if self.relation.arity else [() for _ in rows]
 
@@ -91,12 +94,18 @@ class Query:
         """Run a query around this one, which has no parameters, and give its rows or insert
         them. Those of a query that may be broken off are read first, unless it has fixpoints,
         after each step of which it can be."""
-        select = f"{before} ({self.sql}) {after}"
         connection = self.connection
+
+        def select(query: Candidate) -> str:
+            return f"{before} ({query.sql}) {after}"
+
         with connection.fixed_time():
             if insert and (self.fixpoints or not connection.is_limited):
-                sql = f"{insert} {select} {conflict}"
-                return self._fetch(connection.rows, sql, lambda _: ())
+                return self._fetch(
+                    connection.rows,
+                    lambda each: f"{insert} {select(each)} {conflict}",
+                    lambda _: (),
+                )
             rows = self._fetch(connection.read, select, lambda _: ())
         if not insert or not rows:
             return rows
@@ -124,23 +133,34 @@ class Query:
         """Insert what the rows of a change come to."""
         self.run_from(*around(weighing), insert, conflict)
 
-    def _fetch(self, read: Read, sql: str, bind: Bind) -> list[tuple[Any, ...]]:
+    def _fetch(
+        self, read: Read, statement: Callable[[Candidate], str], bind: Bind
+    ) -> list[tuple[Any, ...]]:
         if not self.fixpoints:
-            return read(sql, bind(self.slots))
+            return read(statement(self), bind(self.slots))
         with self.connection.snapshot():
             try:
-                for fixpoint in self.fixpoints:
-                    fixpoint.run(self.connection, bind)
-                if self.fetch is not None:
-                    self.fetch(bind)
-                return read(sql, bind(self.slots))
+                first = self._evaluate(bind)
+                if first.fetch is not None:
+                    first.fetch(bind)
+                return read(statement(first), bind(first.slots))
             finally:
                 self.clear()
+
+    def _evaluate(self, bind: Bind) -> Candidate:
+        """Run the fixpoints, and return the query whose tables hold rows."""
+        if self.rival is not None:
+            return race.evaluate(self, self.rival, bind)
+        for fixpoint in self.fixpoints:
+            fixpoint.run(self.connection, bind)
+        return self
 
     def clear(self) -> None:
         """Let go of the rows of the tables."""
         for fixpoint in self.fixpoints:
             fixpoint.clear(self.connection)
+        if self.rival is not None:
+            self.rival.clear()
 
     @contextmanager
     def evaluated(self) -> Iterator[Callable[[Relation], list[tuple[Any, ...]]]]:
@@ -164,6 +184,8 @@ class Query:
         """It will not run again: release its tables."""
         for fixpoint in self.fixpoints:
             fixpoint.drop(self.connection)
+        if self.rival is not None:
+            self.rival.release()
 
 
 def beside_rows(relation: Relation, beside: str) -> tuple[str, str]:
@@ -329,10 +351,12 @@ class SQLiteEngine:
 
     def compile(self, plan: Plan, short: bool = False) -> Query:
         """A `short` statement has at most this many items in FROM."""
+        plan = on_demand(plan)
+        rival = Rival(partial(self.compile, plan.otherwise, short)) if plan.otherwise else None
         query, compiler = self._compile(plan, {}, {}, MANY_ITEMS if short else None)
         wanted = self.indexes.wanted_by(query.sql, len(query.slots), compiler.aliases)
         self.indexes.ensure([*compiler.lookups, *wanted])
-        return query
+        return query if rival is None else replace(query, rival=rival)
 
     def updating(
         self, plan: Plan, relation: Relation, assigned: Mapping[int, int]
@@ -392,8 +416,8 @@ class SQLiteEngine:
         def compiled(clause: Clause, table: Table) -> Statement:
             """The statement, with indexes where it looks rows up."""
             start = len(compiler.lookups)
-            sql, slots = insertion(compiler, clause, table)
-            looked_up = self.indexes.looked_up(sql, len(slots), compiler.aliases)
+            added = insertion(compiler, clause, table)
+            looked_up = self.indexes.looked_up(added.sql, len(added.slots), compiler.aliases)
             for relation, columns in (*looked_up, *compiler.lookups[start:]):
                 name = tables.get(relation.id)
                 if name is None and relation.kind is Kind.STORED:
@@ -404,7 +428,7 @@ class SQLiteEngine:
                     self.connection.run(source.index(columns))
             rule = Definition(clause.head.relation, (clause,))
             fetch = self._fetching(rule, plan, compiler) if is_stepwise else None
-            return Statement(sql, slots, fetch)
+            return added if fetch is None else replace(added, fetch=fetch)
 
         fixpoints = []
         for stratum in plan.computed:

@@ -34,7 +34,7 @@ from harken.ir.strata import Stratum, no_fixpoint
 ROUND_LIMIT = 100_000
 ROW_LIMIT = 10_000_000
 """The most rows of a relation in rounds: on a cycle it would grow forever."""
-FIRST_PORTION, SMALLEST_PORTION = 4_096, 16
+FIRST_PORTION, SMALLEST_PORTION = 8, 2
 """New rows that a rule reads in one statement at first, and at least. A statement cannot be broken
 off, so how many it reads follows what the statements before cost."""
 SHORT_STATEMENT, LONG_STATEMENT = 50, 400
@@ -92,9 +92,16 @@ Fetch = Callable[[Bind], None]
 
 @dataclass(frozen=True, slots=True)
 class Statement:
+    """`sql` inserts the rows of `select` into a table."""
+
     sql: str
+    select: str
     slots: Slotted
     fetch: Fetch | None = None
+
+
+Insert = Callable[[Table, Statement, tuple[Any, ...]], int | None]
+"""Runs a statement with its values; the rows that are new, or None if it took too much."""
 
 
 Compile = Callable[[Clause, Table], Statement]
@@ -163,8 +170,11 @@ class Fixpoint:
         for _ in self.steps(connection, bind):
             pass
 
-    def steps(self, connection: Connection, bind: Bind) -> Iterator[None]:
-        """Run to the end, with a stop after each statement."""
+    def steps(
+        self, connection: Connection, bind: Bind, insert: Insert | None = None
+    ) -> Iterator[None]:
+        """Run to the end, with a stop after each statement. `insert` runs those that read no
+        portion of a table; where it gives up, the same is tried after the stop."""
         self.create(connection)
         rows = [self._rows_before(connection, table) for table in self.tables]
         seen = [0 if rule.source is None else rows[rule.source] for rule in self.rules]
@@ -190,7 +200,9 @@ class Fixpoint:
                     last = min(before[source], seen[i] + portions[i])
                     until = (*before[:source], last, *before[source + 1 :])
                 started = connection.work
-                self._run_rule(connection, i, bind, seen[i], until, rows, waiting)
+                own = insert if source is None else None
+                while not self._run_rule(connection, i, bind, seen[i], until, rows, waiting, own):
+                    yield
                 yield
                 if source is not None:
                     portions[i] = _next_portion(portions[i], connection.work - started)
@@ -212,16 +224,23 @@ class Fixpoint:
         until: tuple[int, ...],
         rows: list[int],
         waiting: set[int],
-    ) -> None:
-        """Add the rows of a rule over the new rows of its source, those after the row `seen`."""
+        insert: Insert | None,
+    ) -> bool:
+        """Add the rows of a rule over the new rows of its source, those after the row `seen`; false
+        if it was broken off."""
         rule = self.rules[number]
         if rule.statement is None:
             rule.statement = self.compile(rule.clause, self.tables[rule.target])
-        sql, slots, fetch = rule.statement.sql, rule.statement.slots, rule.statement.fetch
-        if fetch is not None:
-            fetch(partial(rule.values, bind=bind, seen=seen, rows=until))
+        statement = rule.statement
+        if statement.fetch is not None:
+            statement.fetch(partial(rule.values, bind=bind, seen=seen, rows=until))
+        values = rule.values(statement.slots, bind, seen, until)
+        added: int | None
         try:
-            added = connection.change(sql, rule.values(slots, bind, seen, until))
+            if insert is not None:
+                added = insert(self.tables[rule.target], statement, values)
+            else:
+                added = connection.change(statement.sql, values)
         except BaseException:  # a statement that was broken off may have added rows
             self.filled.add(rule.target)
             raise
@@ -231,6 +250,7 @@ class Fixpoint:
             waiting.update(self.readers[rule.target])
             if self.tables[rule.target].in_rounds and rows[rule.target] > ROW_LIMIT:
                 raise no_fixpoint(self.names, f"{ROW_LIMIT} rows", in_rounds=True)
+        return added is not None
 
     def _at_rest(
         self, connection: Connection, layers: set[int], rows: list[int], answered: list[int]
@@ -286,8 +306,8 @@ class Fixpoint:
 
 def _next_portion(portion: int, work: int) -> int:
     if work < SHORT_STATEMENT:
-        return 4 * portion
-    return max(SMALLEST_PORTION, portion // 4) if work > LONG_STATEMENT else portion
+        return 8 * portion
+    return max(SMALLEST_PORTION, portion // 8) if work > LONG_STATEMENT else portion
 
 
 def make_tables(
@@ -405,7 +425,7 @@ def _asks_what_is_not(literal: Literal) -> bool:
     return isinstance(literal, Atom) and literal.negated and literal.relation.kind is Kind.DERIVED
 
 
-def insertion(compiler: Compiler, clause: Clause, table: Table) -> tuple[str, Slotted]:
+def insertion(compiler: Compiler, clause: Clause, table: Table) -> Statement:
     """An INSERT of a clause's rows. The table rejects duplicates, so the SELECT need not; a
     table in rounds takes all rows up to its limit and one more, which reports the overflow."""
     compiler.slots = Slots()
@@ -415,4 +435,4 @@ def insertion(compiler: Compiler, clause: Clause, table: Table) -> tuple[str, Sl
     sql = f"INSERT OR IGNORE INTO temp.{quote(table.name)} {select}"
     if table.in_rounds:
         sql = f"INSERT INTO temp.{quote(table.name)} SELECT * FROM ({select}) LIMIT {ROW_LIMIT + 1}"
-    return sql, compiler.slots.bound_in(sql)
+    return Statement(sql, select, compiler.slots.bound_in(sql))
