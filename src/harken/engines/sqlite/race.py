@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from harken.engines.sqlite.connection import Connection
-from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.sql_expressions import quote
 from harken.engines.sqlite.recursion import Bind, Fetch, Fixpoint, Insert, Slotted, Statement, Table
 from harken.errors import EvaluationError, is_of_data
 
