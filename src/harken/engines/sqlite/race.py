@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from harken.engines.sqlite.connection import Connection
-from harken.engines.sqlite.sql_expressions import quote
 from harken.engines.sqlite.recursion import Bind, Fetch, Fixpoint, Insert, Slotted, Statement, Table
+from harken.engines.sqlite.sql_expressions import quote
 from harken.errors import EvaluationError, is_of_data
 
 HEAD_START = 200
