@@ -18,35 +18,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 
-from harken.calculus.states import in_old_state
-from harken.consumers.monitors.audience import Audience, Receiver
+from harken.consumers.monitors.audience import Receiver
+from harken.consumers.monitors.delivery import Delivery
 from harken.consumers.monitors.log import Log, Logs
 from harken.consumers.monitors.outbox import Durable, Outbox
 from harken.consumers.monitors.places import Places
 from harken.consumers.monitors.restriction import Conditions
 from harken.consumers.monitors.row_shapes import RowShapes
 from harken.consumers.monitors.view import MonitoredView, Selection, Views, Watched
-from harken.database.changes import Change, StoredChange, Types, net_change, stored_rows
+from harken.consumers.monitors.view_rows import ViewRows
+from harken.database.changes import StoredChange, Types, net_change, stored_rows
 from harken.database.runtime import Runtime, Watcher
-from harken.engines.protocol import Query
-from harken.errors import ForeignFault, HarkenError, IntegrityError, is_of_data
-from harken.ir.clauses import Program
+from harken.errors import HarkenError, IntegrityError
 from harken.ir.schema import Function
-from harken.maintenance.nodes import Planning
 from harken.maintenance.watched import WatchedView
-from harken.planner.prepare import prepare
 from harken.propagation.check_phase import CheckPhase
 from harken.propagation.consumer import Consumer
 from harken.propagation.network import Network
 from harken.propagation.wave import ViewChange
 from harken.values.rows import Row
-
-MOST_PLANS = 200
-"""The number of views and shapes of conditions for which a session keeps the plan that reads all
-rows. SQLite itself caches 1,024 statements."""
 
 
 class Monitors(Consumer):
@@ -62,23 +53,11 @@ class Monitors(Consumer):
         self._check_phase = check_phase
         self._received: list[ViewChange] = []
         """The changes of views in the open transaction, one wave after another."""
-        self._planning = Planning(runtime.engine, runtime.catalog)
         self._moments = network.moments
         self.conditions = conditions
         self._selections = Views(runtime.catalog, conditions)
-        self._shapes = RowShapes(runtime.catalog, conditions)
         self._places = Places(runtime.engine)
-        self._reading: dict[str, Query] = {}
-        """The queries that read all rows, valid for one epoch of the catalog."""
-        self._reading_epoch = -1
-        self._audiences: dict[Watched, Audience] = {}
         self._attached = 0
-        self._reading_file: dict[Receiver, None] = {}
-        """The listeners of logs and durable monitors, where other sessions may have written."""
-        self._to_tell: dict[Receiver, None] = {}
-        """The listeners that may have something to receive after a commit."""
-        self._failed: dict[Receiver, None] = {}
-        """The listeners that raised an error; they are called again after the next change."""
         self._durables: dict[str, Durable] = {}
         self._durables_of: dict[Watched, list[Durable]] = {}
         self._logs: dict[Watched, Log] = {}
@@ -92,9 +71,13 @@ class Monitors(Consumer):
         self._redefined: set[Watched] = set()
         self._committing: tuple[int, dict[Watched, StoredChange]] | None = None
         self._log_ended = False
-        self._telling = False
         self.outbox = Outbox(runtime.engine.connection, runtime.settings)
         self.logs = Logs(runtime.engine.connection)
+        self._rows = ViewRows(runtime, network)
+        self.delivery = Delivery(
+            runtime, self.outbox, self.logs, RowShapes(runtime.catalog, conditions), self.rows
+        )
+        self._audiences = self.delivery.audiences
 
     # --- registration ----------------------------------------------------------------------
 
@@ -109,11 +92,9 @@ class Monitors(Consumer):
                 yield str(status)
 
     def attach(self, receiver: Receiver) -> None:
-        self._audiences.setdefault(receiver.watched, Audience()).join(receiver)
         self._attached += 1
         receiver.number = self._attached
-        if receiver.listener is not None and not receiver.reads_queue:
-            self._reading_file[receiver] = None
+        self.delivery.join(receiver)
         try:
             self._follow(receiver.watched)
         except BaseException:
@@ -122,24 +103,15 @@ class Monitors(Consumer):
 
     def detach(self, receiver: Receiver) -> None:
         receiver.closed = True
-        audience = self._audiences.get(receiver.watched)
-        if audience is None or receiver not in audience.receivers:
-            return
-        audience.leave(receiver)
-        self._reading_file.pop(receiver, None)
-        self._failed.pop(receiver, None)
-        if not audience.receivers:
-            del self._audiences[receiver.watched]
-        self._follow(receiver.watched)
+        if self.delivery.leave(receiver):
+            self._follow(receiver.watched)
 
     def close(self) -> None:
-        """The database was closed, and every subscription with it."""
-        for audience in self._audiences.values():
-            for receiver in audience.receivers:
-                receiver.closed = True
-        self._audiences.clear()
-        self._reading_file.clear()
-        self._failed.clear()
+        self.delivery.close()
+
+    def rows(self, watched: Watched) -> list[Row]:
+        """All present rows of a view, as its next change starts from them."""
+        return self._rows.shown(self.select(watched))
 
     def select(self, watched: Watched) -> Selection:
         """Compile a watched view; an error explains why it cannot be watched."""
@@ -372,7 +344,7 @@ class Monitors(Consumer):
             here = self._places.at(view)
             concerned = names is None or not self._mentioned(here[0]).isdisjoint(names)
             if concerned and any(each not in self._at_start for each in here):
-                rows = self._rows_at_start(view)
+                rows = self._rows.at_start(view, self._received, self._check_phase.failing)
                 split = {} if rows is None else dict(self._places.split(view, rows))
                 for each in here:
                     before = None if rows is None else split.get(each, Counter())
@@ -396,49 +368,10 @@ class Monitors(Consumer):
                 waiting += called
         return found
 
-    def _rows_at_start(self, view: MonitoredView) -> Counter[Row] | None:
-        """The rows before the last propagation, without what earlier propagations found."""
-        log = [each for each in self._received if each.view.name == view.name]
-        if any(change.fresh for change in log):
-            return None
-        if view.name in self._check_phase.failing:
-            rows = Counter[Row]()
-        else:
-            try:
-                rows = self._rows_last_told(view)
-            except HarkenError as error:
-                if not is_of_data(error):
-                    raise
-                return None
-        for change in log:
-            rows.subtract(change.plus)
-            rows.update(change.minus)
-        return +rows
-
-    def _rows_last_told(self, view: MonitoredView) -> Counter[Row]:
-        """The rows before the changes since the last propagation."""
-        node = self._network.graph.node(view.name)
-        assert node is not None
-        part = node.part
-        marked = self._runtime.engine.capture.pending() if part.stored else {}
-        changed = marked.keys() & part.stored.keys()
-        with self._last_looked_at(view):
-            return self._count(in_old_state(part.program, changed) if changed else part.program)
-
-    def _last_looked_at(self, view: MonitoredView) -> AbstractContextManager[None]:
-        """Set `now()` to the time of the last evaluation: the copies of the clients are from
-        then."""
-        if not view.moves:
-            return nullcontext()
-        return self._runtime.engine.connection.at(self._moments.last(view.name))
-
     def share_moment(self, watched: Watched) -> None:
         """Other sessions are going to evaluate the view as well."""
         if self.select(watched).view.moves:
             self._moments.share(watched.node)
-
-    def _count(self, program: Program) -> Counter[Row]:
-        return Counter(self._planning.compile(program).rows(()))
 
     def check(self) -> None:
         """After a change of the schema: check that every view can still be watched."""
@@ -539,7 +472,7 @@ class Monitors(Consumer):
         types."""
         types, before = self._at_start[watched]
         selection = self.select(watched)
-        after = Counter(self._read(selection))
+        after = Counter(self._rows.read(selection))
         now = selection.view.types
         if before is None:
             return net_change(now, after, fresh=True, at=self.logs.now)
@@ -550,19 +483,12 @@ class Monitors(Consumer):
         return net_change(types, after, at=self.logs.now)
 
     def after_commit(self) -> None:
-        """Make committed changes available to receivers."""
-        if self._committing is None:
-            return
-        number, changes = self._committing
-        self._committing = None
-        self._to_tell |= self._reading_file | self._failed
-        self._failed = {}
-        home = self._runtime.catalog.home
-        for watched in changes.keys() & self._audiences.keys():
-            audience = self._audiences[watched]
-            shape = self._shapes.of(watched)
-            audience.tell(changes[watched].change(watched.function, number, home, shape))
-            self._to_tell |= audience.listeners
+        if self._committing is not None:
+            self.delivery.announce(*self._committing)
+            self._committing = None
+
+    def tell(self) -> list[HarkenError]:
+        return self.delivery.tell()
 
     def after_transaction(self) -> None:
         self._at_start.clear()
@@ -574,116 +500,3 @@ class Monitors(Consumer):
         if self._log_ended:
             self._log_ended = False
             self.synchronise()
-
-    def waiting(self, receiver: Receiver) -> list[tuple[int, Change]] | None:
-        """The changes not delivered yet, each with its number; None if some of them are gone."""
-        home = self._runtime.catalog.home
-        if receiver.durable is not None:
-            shape = self._shapes.of(receiver.watched)
-            return self.outbox.after(receiver.durable, receiver.place, home, shape)
-        if receiver.kept:
-            found = self.logs.after(receiver.watched, receiver.position)
-            if found is None:
-                return None
-            shape = self._shapes.of(receiver.watched)
-            return [(n, change.change(receiver.view, n, home, shape)) for n, change in found]
-        found_here = self._audiences[receiver.watched].queue.after(receiver.place)
-        if found_here is None:
-            return None
-        return [(number, _own(change, receiver.view)) for number, change in found_here]
-
-    def hand_out(self, receiver: Receiver) -> list[Change] | None:
-        """None if the receiver is too far behind and must start over."""
-        waiting = self.waiting(receiver)
-        if waiting:
-            self._handed_out(receiver, *waiting[-1])
-        return None if waiting is None else [change for _, change in waiting]
-
-    def _handed_out(self, receiver: Receiver, number: int, change: Change) -> None:
-        receiver.place = max(number, receiver.place)
-        receiver.position = max(change.transaction, receiver.position)
-
-    def begin_anew(self, receiver: Receiver) -> Change:
-        """All rows, in place of the changes not delivered yet."""
-        with self._runtime.engine.connection.snapshot():
-            rows, position = self.rows(receiver.watched), self.logs.position()
-            if receiver.durable is not None:
-                receiver.place = self.outbox.last(receiver.durable)
-        receiver.position = position
-        if receiver.reads_queue:
-            receiver.place = self._audiences[receiver.watched].queue.end
-        now, shape = self._runtime.engine.connection.now(), self._shapes.of(receiver.watched)
-        return Change(receiver.view, rows, [], position, fresh=True, at=now, shape=shape)
-
-    def rows(self, watched: Watched) -> list[Row]:
-        """All present rows, in order. If they depend on the time, as of the last evaluation, which
-        the next change starts from."""
-        selection = self.select(watched)
-        with self._last_looked_at(selection.view):
-            found = stored_rows(selection.view.types, Counter(self._read(selection)))
-        return found.values(self._runtime.catalog.home)
-
-    def _read(self, selection: Selection) -> list[Row]:
-        """All rows for these constants, by a plan that all conditions of the shape share."""
-        catalog, program = self._runtime.catalog, selection.reading
-        if self._reading_epoch != catalog.epoch or len(self._reading) >= MOST_PLANS:
-            for query in self._reading.values():
-                query.release()
-            self._reading.clear()
-            self._reading_epoch = catalog.epoch
-        found = self._reading.get(program.goal.id)
-        if found is None:
-            found = self._runtime.engine.compile(prepare(program, catalog.hierarchy))
-            self._reading[program.goal.id] = found
-        return found.rows(selection.values)
-
-    def tell(self) -> list[HarkenError]:
-        """Call the listeners. One that fails gets the same change again after the next."""
-        failures: list[HarkenError] = []
-        if self._telling:
-            return failures  # a listener commits: the outer call continues with that
-        self._telling = True
-        try:
-            while self._to_tell:
-                told, self._to_tell = self._to_tell, {}
-                for receiver in sorted(told, key=lambda each: each.number):
-                    failures += self._tell(receiver)
-        finally:
-            self._telling = False
-        return failures
-
-    def _tell(self, receiver: Receiver) -> Iterator[HarkenError]:
-        while receiver.listener is not None and not receiver.closed:
-            waiting = self.waiting(receiver)
-            if waiting == []:
-                return
-            before = receiver.place, receiver.position
-            number, change = waiting[0] if waiting else (0, self.begin_anew(receiver))
-            try:
-                receiver.listener(change)
-            except Exception as error:
-                self._failed[receiver] = None
-                if change.fresh:
-                    receiver.place, receiver.position = before
-                yield _failed(receiver, error)
-                return
-            self._handed_out(receiver, number, change)  # the listener may have fetched more
-
-
-def _own(change: Change, view: str) -> Change:
-    """A copy for each reader, which may modify its rows."""
-    return replace(change, view=view, plus=list(change.plus), minus=list(change.minus))
-
-
-def _failed(receiver: Receiver, error: Exception) -> HarkenError:
-    fault = ForeignFault(
-        f"the transaction is committed, but the listener of {receiver.title} failed: "
-        f"{type(error).__name__}: {error}",
-        code="foreign",
-        hint=(
-            "the change is kept: `changes()` returns it, and the next commit calls the "
-            "listener again"
-        ),
-    )
-    fault.__cause__ = error
-    return fault

@@ -131,7 +131,7 @@ class Subscription:
         check_flag(net, "net")
         self._check_open()
         self.renew()
-        found = self._monitors.hand_out(self._receiver)
+        found = self._monitors.delivery.hand_out(self._receiver)
         if found is None:
             return [self.snapshot()]
         if not found:
@@ -248,7 +248,7 @@ def snapshots(subscriptions: Sequence[Subscription]) -> list[Change]:
     for each in subscriptions:
         each._get_ready()
     with subscriptions[0]._runtime.engine.connection.snapshot():
-        return [each._monitors.begin_anew(each._receiver) for each in subscriptions]
+        return [each._monitors.delivery.begin_anew(each._receiver) for each in subscriptions]
 
 
 def kept_after(
@@ -318,7 +318,7 @@ def read_view(
     """All present rows with their position, for a client that does not subscribe."""
     refuse_in_transaction(transactions, "no snapshot is taken")
     receiver = Receiver(view, watched, kept=True)  # it has no place in this session's queue
-    return monitors.begin_anew(receiver)
+    return monitors.delivery.begin_anew(receiver)
 
 
 def _start(monitors: Monitors, since: int | None) -> int:
