@@ -338,6 +338,23 @@ def test_sql_text_is_found() -> None:
     assert [bool(SQL_STATEMENT.match(text)) for _, text in texts(source)].count(True) == 1
 
 
+LONG = {
+    "api/database.py": "one short method for everything a session offers, with its documentation",
+    "propagation/graph.py": "to be taken apart",
+}
+"""The files of more than 500 lines."""
+
+
+def test_a_file_of_more_than_500_lines_has_a_reason() -> None:
+    root = SRC / "harken"
+    long = {
+        str(path.relative_to(root))
+        for _, path in modules()
+        if len(path.read_text("utf-8").splitlines()) > 500
+    }
+    assert long <= LONG.keys(), f"two ideas each: {sorted(long - LONG.keys())}"
+
+
 PARALLEL = ("engines", "lang", "statements")
 """Their subfolders answer the same questions: each language has a parser, each engine a query."""
 NAMED_AFTER = ("bench", "demo", "maintenance.strategies")

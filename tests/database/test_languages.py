@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 import harken
-from harken.engines.sqlite.connection import FORMAT
+from harken.engines.sqlite.opened_files import FORMAT
 
 PROGRAMS = """
 create type item properties (name charstring);

@@ -19,7 +19,7 @@ import pytest
 
 import harken
 from harken import Database, HarkenError, StorageError
-from harken.engines.sqlite.connection import APPLICATION_ID, FORMAT
+from harken.engines.sqlite.opened_files import APPLICATION_ID, FORMAT
 from tests.harness import consistency
 
 Connect = Callable[..., Database]

@@ -44,23 +44,21 @@ from harken.database.system import (
     TYPE_NAME,
     TYPES_OF,
     activation_function,
-    activations_relation,
     relation_of,
     system_functions,
     with_relation,
 )
+from harken.database.system_definitions import activated, activation_arguments, types_of
 from harken.engines.protocol import Engine, damaged
-from harken.ir.clauses import Atom, Clause, Definition
+from harken.ir.clauses import Definition
 from harken.ir.relations import (
     Column,
     Relation,
     extent_relation,
 )
 from harken.ir.schema import Function, FunctionKind
-from harken.ir.terms import Constant, Variable
 from harken.values.types import (
     ALIASES,
-    BOOLEAN,
     FUNCTION,
     LITERAL_TYPES,
     OBJECT,
@@ -129,48 +127,18 @@ class Catalog:
 
     def definitions(self, relation: Relation) -> tuple[Definition, ...]:
         if relation == TYPES_OF:
-            return (self._types_of(),)
+            return (types_of(self.hierarchy, self.type_oid),)
         if relation == ACTIVATED:
-            return (self._activated(),)
+            rules = {name: self.rule_parameters(name) for name in self.rules}
+            return (activated({name: oid for name, (oid, _) in self.rules.items()}, rules),)
         if relation.id in self._memory.activation_functions:
-            return (self._activation_arguments(relation),)
+            rule = self._memory.activation_functions[relation.id]
+            return (activation_arguments(relation, rule, self.rule_parameters(rule)),)
         known = self._compiled.get(relation.id)
         if known is None:
             known = self._compile(self.function(relation.id))
             self._compiled[relation.id] = known
         return known
-
-    def _activated(self) -> Definition:
-        """activated(R, P, S): rule R is active for some arguments, with priority P."""
-        clauses = []
-        for name, (oid, _) in self.rules.items():
-            stored = activations_relation(name, self.rule_parameters(name))
-            terms = tuple(Variable(f"X{i}", c.type) for i, c in enumerate(stored.columns))
-            head = Atom(ACTIVATED, (Constant(oid, RULE), *terms[-2:]))
-            clauses.append(Clause(head, (Atom(stored, terms),)))
-        return Definition(ACTIVATED, tuple(clauses))
-
-    def _activation_arguments(self, relation: Relation) -> Definition:
-        """r_activations(): the arguments for which rule r is active (thesis, section 4.3)."""
-        name = self._memory.activation_functions[relation.id]
-        stored = activations_relation(name, self.rule_parameters(name))
-        terms = tuple(Variable(f"X{i}", c.type) for i, c in enumerate(stored.columns))
-        head = terms[:-2] or (Constant(True, BOOLEAN),)
-        return Definition(relation, (Clause(Atom(relation, head), (Atom(stored, terms),)),))
-
-    def _types_of(self) -> Definition:
-        """typesof(O, T): O is in T and in no subtype of T."""
-        clauses = []
-        for name in self.hierarchy:
-            variable = Variable("O", Type(name))
-            below = [
-                Atom(extent_relation(Type(child)), (variable,), negated=True)
-                for child in self.hierarchy.children(name)
-            ]
-            head = Atom(TYPES_OF, (variable, Constant(self.type_oid(name), TYPE)))
-            body = (Atom(extent_relation(Type(name)), (variable,)), *below)
-            clauses.append(Clause(head, body))
-        return Definition(TYPES_OF, tuple(clauses), exclusive=True)
 
     def named(self, name: str) -> tuple[Function, ...]:
         """The functions that `name` or `type.name` refers to: user functions before built-in ones.

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,14 +24,17 @@ import apsw
 from harken.engines.protocol import BrokenOff, SchemaVersions
 from harken.engines.sqlite import faults, functions, heap
 from harken.engines.sqlite.file_records import RecordTables
+from harken.engines.sqlite.opened_files import (
+    APPLICATION_ID,
+    FORMAT,
+    OpenedFiles,
+    check_path,
+    identify,
+)
 from harken.engines.sqlite.table_names import META
 from harken.errors import HarkenError, SafetyFault, StorageError
 from harken.limits import UNLIMITED, Watch
 
-APPLICATION_ID = 0x4841524B
-FORMAT = 3
-"""The format of the file: raised whenever the catalog's own relations change."""
-HEADER = 100
 STATEMENT_CACHE = 1024
 INSTRUCTIONS_BETWEEN_LOOKS = 10_000
 """SQLite instructions between two checks of the limits: about 0.1 ms, of which the check takes
@@ -99,7 +101,8 @@ class Connection:
         """Is the open transaction still read-only?"""
         self.records = RecordTables(self)
         """What the file holds beside relations."""
-        self._check_path()
+        if not self.in_memory:
+            check_path(path, read_only)
         with faults.translated():
             flags = (
                 apsw.SQLITE_OPEN_READONLY
@@ -113,40 +116,15 @@ class Connection:
         except BaseException:
             self.raw.close()
             raise
-        self._files = {} if self.in_memory else {self.raw.filename: _identity(self.raw.filename)}
-        """The files that commits go to, and the identity of each path's file when it was first
-        seen."""
+        self._files = OpenedFiles(self.raw, self.in_memory)
         self.execute = self.raw.execute
         """The raw statement runner, for hot paths that translate errors themselves."""
-
-    def _check_path(self) -> None:
-        if self.in_memory:
-            return
-        if "\0" in self.path:
-            raise StorageError(
-                "a path cannot hold the character NUL", code="cannot-open", hint="give another path"
-            )
-        directory = os.path.dirname(os.path.abspath(self.path))
-        if not os.path.isdir(directory):
-            raise StorageError(
-                f"there is no directory {directory}",
-                code="cannot-open",
-                hint="create it, or give another path",
-            )
-        if os.path.isdir(self.path):
-            raise StorageError(
-                f"{self.path} is a directory", code="cannot-open", hint="give the path of a file"
-            )
-        if os.path.isfile(self.path) and 0 < os.path.getsize(self.path) < HEADER:
-            raise faults.not_a_database()  # SQLite would take a file of one byte for an empty one
-        if self.read_only and not os.path.exists(self.path):
-            raise StorageError(f"there is no database at {self.path}", code="cannot-open")
 
     def _configure(self) -> bool:
         """Set the pragmas; true if the database is new and empty."""
         self.raw.set_busy_handler(self._wait)
         with self.snapshot():  # another process may be creating the database
-            is_new = self._identify()
+            is_new = identify(self.raw)
         if not self.in_memory and not self.read_only:
             if is_new:  # cannot be changed once a table exists
                 self.raw.pragma("auto_vacuum", "incremental")
@@ -207,43 +185,13 @@ class Connection:
                 self.watch.check()
                 time.sleep(LOCK_POLL)
 
-    def _identify(self) -> bool:
-        """Reject a file that is not ours before anything is written."""
-        application = self.raw.pragma("application_id")
-        version = self.raw.pragma("user_version")
-        if application == 0 and version == 0:
-            tables = self.raw.execute("SELECT count(*) FROM sqlite_schema").get
-            if tables:
-                raise faults.not_a_database()
-            return True
-        if application != APPLICATION_ID:
-            raise faults.not_a_database()
-        if version > FORMAT:
-            raise StorageError(
-                f"the database has format {version}, and this version of Harken knows up to "
-                f"{FORMAT}",
-                code="newer-format",
-                hint="upgrade Harken",
-            )
-        if not self.raw.execute("SELECT count(*) FROM sqlite_schema").get:
-            raise faults.not_a_database()
-        if version < FORMAT:
-            raise StorageError(
-                f"the database has format {version}, and this version of Harken reads only "
-                f"{FORMAT}",
-                code="older-format",
-                hint="create the database again from its programs, or open it with the version "
-                "of Harken that made it",
-            )
-        return False
-
     def mark_as_ours(self) -> None:
         self.raw.pragma("application_id", APPLICATION_ID)
         self.raw.pragma("user_version", FORMAT)
 
     def close(self) -> None:
         heap.end(id(self))
-        if self._lost_file() is not None:
+        if self._files.lost() is not None:
             # The last connection to a file removes its log, and the path may now hold another
             # file's log.
             self.raw.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -439,31 +387,11 @@ class Connection:
 
     def commit(self) -> None:
         if not self.only_reads:
-            self._check_files()
+            self._files.check()
         with self.watch.committing(), faults.translated():
             self.raw.execute("COMMIT")
         self._now = None
         self.only_reads = False
-
-    def _check_files(self) -> None:
-        """SQLite goes on writing to a file that was removed or replaced, and whatever is
-        committed there is lost."""
-        if not self.in_memory and len(self._files) == 1:
-            self._files[self.raw.filename_wal] = _identity(self.raw.filename_wal)
-        lost = self._lost_file()
-        if lost is not None:
-            raise StorageError(
-                f"{lost} was removed or replaced while the database was open; "
-                "the transaction was undone",
-                code="file-lost",
-                hint="close the database, put the file back, and open it again",
-            )
-
-    def _lost_file(self) -> str | None:
-        for path, known in self._files.items():
-            if _identity(path) != known:
-                return path
-        return None
 
     def rollback(self) -> None:
         """Undo everything; safe to call when SQLite already has, on a full disk for instance."""
@@ -558,12 +486,3 @@ class Connection:
             yield
         finally:
             self.raw.set_busy_handler(self._wait)
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    """The identity of the file a path leads to now; None if there is none."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
