@@ -447,25 +447,14 @@ class Monitors(Consumer):
         found = {
             watched: net_change(view.types, weight, view.name in fresh, now)
             for view in self._views_named(weights)
-            for watched, weight in self._told(view, weights[view.name], view.name in fresh)
+            for watched, weight in self._places.concerned(
+                view, weights[view.name], view.name in fresh
+            )
             if watched not in whole
         }
         for watched in whole & self._places.watched():
             found[watched] = self._compared(watched)
         return {watched: change for watched, change in found.items() if change}
-
-    def _told(
-        self, view: MonitoredView, rows: Counter[Row], is_fresh: bool
-    ) -> Iterator[tuple[Watched, Counter[Row]]]:
-        """The views that these rows concern. A fresh change concerns all, also those without
-        rows."""
-        split = self._places.split(view, rows)
-        if not is_fresh:
-            yield from split
-            return
-        found = dict(split)
-        for watched in self._places.at(view):
-            yield watched, found.get(watched, Counter())
 
     def _compared(self, watched: Watched) -> StoredChange:
         """The difference between the present rows and those at the start, which may have had other

@@ -103,6 +103,19 @@ class Places:
             if place.parameters is not None:
                 place.parameters.drop()
 
+    def concerned(
+        self, view: MonitoredView, rows: Counter[Row], is_fresh: bool
+    ) -> Iterator[tuple[Watched, Counter[Row]]]:
+        """The views that these rows concern. A fresh change concerns all, also those without
+        rows."""
+        split = self.split(view, rows)
+        if not is_fresh:
+            yield from split
+            return
+        found = dict(split)
+        for watched in self.at(view):
+            yield watched, found.get(watched, Counter())
+
     def split(
         self, view: MonitoredView, rows: Counter[Row]
     ) -> Iterator[tuple[Watched, Counter[Row]]]:
