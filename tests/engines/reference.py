@@ -27,6 +27,7 @@ from harken.ir.safety import check_program, order
 from harken.ir.strata import stratify
 from harken.ir.terms import Constant, Parameter, Term, Variable
 from harken.planner.prepare import Plan
+from tests.engines.reference_capture import Changes, ReferenceCapture
 from tests.engines.reference_records import ReferenceRecords
 from tests.models.meanings import COMPARE, Failure, Row, aggregated, operate
 
@@ -239,7 +240,12 @@ class ReferenceQuery:
     def rows(self, values: Sequence[Any]) -> list[Row]:
         engine = self.engine
         return list(
-            evaluate(self.plan.program, engine.state.rows, values, engine.python).elements()
+            evaluate(
+                self.plan.program,
+                engine.state.rows | engine.capture.delta_rows(),
+                values,
+                engine.python,
+            ).elements()
         )
 
     def summed(self) -> list[Row]:
@@ -271,6 +277,7 @@ class State:
     rows: dict[str, list[Row]] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     records: ReferenceRecords = field(default_factory=ReferenceRecords)
+    changes: Changes = field(default_factory=Changes)
 
 
 class ReferenceEngine:
@@ -279,6 +286,10 @@ class ReferenceEngine:
         self.connection = ReferenceTransactions(self)
         self.numbers = ReferenceNumbers(self)
         self.python: dict[str, Callable[..., Iterable[Row]]] = {}
+        self.capture = ReferenceCapture(lambda: self.state, self._with_rows)
+
+    def _with_rows(self, program: Program, more: dict[str, list[Row]]) -> Counter[Row]:
+        return evaluate(program, self.state.rows | more, (), self.python)
 
     # --- Store -----------------------------------------------------------------------------
 
