@@ -9,6 +9,8 @@ import pytest
 
 import harken
 from harken.maintenance import tuning
+from harken.maintenance.decisions import Decision
+from harken.maintenance.recursion_course import Pick
 from harken.maintenance.recursive_choice import RecursionUpdate
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.strategies import Strategy
@@ -28,7 +30,7 @@ class Course:
 
     def __init__(self, db: harken.Database, monkeypatch: pytest.MonkeyPatch) -> None:
         self.takes = {Strategy.EXTERNAL: 1.0, Strategy.MATERIALIZED: 1.0, Strategy.NAIVE: STORING}
-        self.gone: list[str] = []
+        self.gone: list[Strategy] = []
         self._db, self._now = db, 0.0
         db.datalog(PROGRAM)
         self._view = db.monitor("path")
@@ -38,7 +40,7 @@ class Course:
         db.internals.connection.working_time = lambda: self._now
         attempt, build, go = RecursionUpdate._try, RecursiveNode.build, RecursionUpdate.go
 
-        def trying(turn: RecursionUpdate, strategy: str) -> None:
+        def trying(turn: RecursionUpdate, strategy: Strategy) -> None:
             attempt(turn, strategy)
             self._now += self.takes.get(strategy, 0.0)
 
@@ -46,9 +48,10 @@ class Course:
             self._now += STORING
             build(node, *others)  # type: ignore[arg-type]
 
-        def going(turn: RecursionUpdate, wanted: str | None) -> str:
-            self.gone.append(go(turn, wanted))
-            return self.gone[-1]
+        def going(turn: RecursionUpdate, decision: Decision) -> Decision:
+            found = go(turn, decision)
+            self.gone.append(found.strategy)
+            return found
 
         monkeypatch.setattr(RecursionUpdate, "_try", trying)
         monkeypatch.setattr(RecursiveNode, "build", building)
@@ -146,7 +149,7 @@ def test_what_a_short_way_takes_is_learnt_when_it_is_in_use(
     course.takes |= {Strategy.EXTERNAL: 0.004, Strategy.MATERIALIZED: 0.0005, Strategy.NAIVE: 0.001}
     takes, attempt = dict(course.takes), RecursionUpdate._try
 
-    def trying(turn: RecursionUpdate, strategy: str) -> None:
+    def trying(turn: RecursionUpdate, strategy: Strategy) -> None:
         is_cold = course.gone[-1:] != [strategy]
         course.takes[strategy] = takes[strategy] + (0.002 if is_cold else 0.0)
         attempt(turn, strategy)
@@ -161,14 +164,14 @@ def test_where_the_way_is_settled_most_changes_are_not_chosen_for(
     course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     course.takes |= {Strategy.EXTERNAL: 8.0, Strategy.MATERIALIZED: 0.25}
-    chosen, choose = 0, type(course.node.course).choose
+    chosen, pick = 0, type(course.node.course).pick
 
-    def choosing(*given: Any) -> str:
+    def picking(*given: Any) -> Pick:
         nonlocal chosen
         chosen += 1
-        return choose(*given)
+        return pick(*given)
 
-    monkeypatch.setattr(type(course.node.course), "choose", choosing)
+    monkeypatch.setattr(type(course.node.course), "pick", picking)
     course.change(200)
     assert course.is_stored
     chosen = 0

@@ -21,9 +21,8 @@ from harken.maintenance import measurement_store, tuning
 from harken.maintenance.decisions import Because, Decision, DecisionLog
 from harken.maintenance.measurements import Experience
 from harken.maintenance.nodes import DerivedNode, Node, TotalsNode
-from harken.maintenance.strategies import Strategy
+from harken.maintenance.strategies import Strategy, base
 from harken.maintenance.wave_plan import WavePlan
-from harken.propagation import derived_changes
 
 T = TypeVar("T")
 
@@ -182,6 +181,7 @@ def test_trials_take_a_small_part_of_the_time_however_long_they_are(in_a_row: in
     taken = {fast: 0.0, slow: 0.0}
     while sum(taken.values()) < 10_000:
         case = known.best_of([fast, slow], 1, lambda _: in_a_row)
+        known.credit_others([fast, slow], case, 1)
         if case == slow:
             known.try_again(case, 1)
         for _ in range(in_a_row if case == slow else 1):
@@ -411,9 +411,7 @@ def test_what_was_followed_in_vain_is_remembered(
         if isinstance(each, TotalsNode) and not each.totals.groups
     )
     begun: list[str] = []
-    monkeypatch.setattr(
-        derived_changes, "_take_in", taking(60.0, derived_changes._take_in, db, begun)
-    )
+    monkeypatch.setattr(base, "_fill", taking(60.0, base._fill, db, begun))
     for _ in range(2):
         upper.table.revoke()
         db.sql("UPDATE member SET v = v + 1 WHERE id < 120")

@@ -12,6 +12,7 @@ import harken
 from harken.maintenance import tuning
 from harken.maintenance.nodes import ViewNode
 from harken.maintenance.strategies import FROM_SCRATCH
+from harken.maintenance.strategies.differentials import DIFFERENTIALS
 
 QUERIES = {
     "joined": "SELECT x1, x{n} FROM {tables} WHERE {joined}",
@@ -92,7 +93,7 @@ def node_length(db: harken.Database, n: int) -> int:
     (node,) = db.internals.network.graph.nodes.values()
     changed = frozenset(node.part.stored)
     assert len(changed) == n
-    return node.length("incremental", changed)
+    return DIFFERENTIALS.length(node, changed)
 
 
 def test_what_is_asked_for_is_done_whatever_the_plan_takes(db: harken.Database) -> None:

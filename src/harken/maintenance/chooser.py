@@ -33,7 +33,9 @@ from harken.maintenance.decisions import Because, Decision, DecisionLog, TakenDe
 from harken.maintenance.measurement_store import MeasurementStore
 from harken.maintenance.measurements import Experience
 from harken.maintenance.nodes import Costs, Monitored, Node, TotalsNode, ViewNode
-from harken.maintenance.strategies import Strategy
+from harken.maintenance.strategies.base import MaintenanceStrategy
+from harken.maintenance.strategies.names import Strategy
+from harken.maintenance.strategies.recompute import RECOMPUTE
 from harken.planner.cost import CostModel
 from harken.planner.network_nodes import Part
 from harken.planner.screen import ALTERNATIVES, Screener, choose_screener
@@ -115,26 +117,20 @@ class Chooser:
         """The last decisions about a node, the newest last."""
         return self.log.of(node_id)
 
-    def estimate(
+    def compare_costs(
         self,
-        node: Monitored,
+        node: Node,
         sizes: Mapping[str, int],
         changed: Mapping[str, int],
-        incremental: Strategy,
+        way: MaintenanceStrategy,
     ) -> Decision:
-        """Differentials or recomputing, by the cost model; `sizes` are those of the Δ-sets that the
-        node reads, `changed` those of all that changed."""
+        """A strategy that follows changes, or recomputing, by the cost model; `sizes` are those of
+        the Δ-sets that the node reads, `changed` those of all that changed."""
         if sum(sizes.values()) < tuning.SMALL_CHANGE or self._is_small_part(node, changed):
-            return SMALL[incremental]
-        far = self._far_changes(node, sizes)
-        if sum(far.values()) > tuning.LARGE_LAKE_CHANGE:
-            whole = sum(self.statistics.rows(node.part.influents[name]) for name in far)
-            expected = tuning.LAKE_CHANGE_ROW_COST * sum(far.values())
-        else:
-            costs = self.costs(node)
-            whole, expected = costs.whole, costs.by_differentials(sizes)
+            return SMALL.get(way.name) or Decision(way.name, Because.SMALL_CHANGE)
+        expected, whole = (each.cost(node, sizes, self) for each in (way, RECOMPUTE))
         return Decision(
-            Strategy.NAIVE if whole < expected else incremental,
+            Strategy.NAIVE if whole < expected else way.name,
             Because.ESTIMATED,
             {
                 "changed_rows": sum(sizes.values()),
@@ -153,8 +149,8 @@ class Chooser:
             if name in stored
         )
 
-    def _far_changes(self, node: Monitored, sizes: Mapping[str, int]) -> dict[str, int]:
-        """The sizes of the changes in relations that are far away."""
+    def lake_changes(self, node: Monitored, sizes: Mapping[str, int]) -> dict[str, int]:
+        """The sizes of the changes in lake relations."""
         influents = node.part.influents
         return {n: s for n, s in sizes.items() if n in influents and self._is_far(influents[n])}
 

@@ -23,6 +23,7 @@ from harken.maintenance.strategies import Strategy
 
 if TYPE_CHECKING:
     from harken.maintenance.nodes import TotalsNode
+    from harken.maintenance.recursion_course import Pick
     from harken.maintenance.round_nodes import RoundsNode
 
 
@@ -47,6 +48,7 @@ class Because(StrEnum):
     NOT_NEEDED = "not-needed"
     RECOMPUTED_ABOVE = "recomputed-above"
     TOO_MANY_ROWS = "too-many-rows"
+    RAN_AWAY = "ran-away"
     FAILED = "failed"
     NO_CHANGE = "no-change"
     NO_EVENT = "no-event"
@@ -79,6 +81,7 @@ _SENTENCES = {
     Because.NOT_NEEDED: "every view above is recomputed",
     Because.RECOMPUTED_ABOVE: "recomputing the views above takes less",
     Because.TOO_MANY_ROWS: "too many rows would have to be fetched from the lake",
+    Because.RAN_AWAY: "the strategy that was asked for took far too long and was broken off",
     Because.FAILED: "an expression failed for some rows",
     Because.NO_CHANGE: "nothing that it reads has changed",
     Because.NO_EVENT: "no event of it happened",
@@ -98,6 +101,8 @@ class Decision:
     numbers: Mapping[str, float] = field(default_factory=dict)
     build: tuple[TotalsNode | RoundsNode, ...] = ()
     """What is to be built when the change has been propagated."""
+    pick: Pick | None = None
+    """What was compared for a recursive relation."""
     awaited: frozenset[str] | None = None
     """The changed relations for which a plan is not made yet, if the decision waits for it."""
 

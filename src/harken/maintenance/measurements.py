@@ -152,6 +152,8 @@ class Experience:
                 times = min(before.times + 1, self.memory)
                 mean = before.seconds * size / before.size
                 seconds = mean + (seconds - mean) / times
+        elif broken_off and before is not None:
+            times = before.times + 1
         stored = before.stored if before is not None else 0.0
         turned = before is not None and before.broken_off != broken_off
         self.is_news |= turned or _is_news(seconds, stored)
@@ -160,6 +162,19 @@ class Experience:
     def is_measured(self, case: Case, size: int) -> bool:
         known = self.taken.get(case, {}).get(size.bit_length())
         return known is not None and not known.broken_off
+
+    def ran_away(self, case: Case, size: int) -> bool:
+        """Was it broken off each time that it was tried? Then it is not tried again before the
+        relations have changed a good deal, when this experience is given up."""
+        known = self.taken.get(case, {}).get(size.bit_length())
+        return known is not None and known.broken_off and known.times >= tuning.MOST_ATTEMPTS
+
+    def note_runaway(self, case: Case, size: int, seconds: float) -> None:
+        """It took many times as long as another way, and was broken off."""
+        self.taken.setdefault(case, {})[size.bit_length()] = Taken(
+            size, seconds, broken_off=True, times=tuning.MOST_ATTEMPTS
+        )
+        self.is_news = True
 
     def expected(self, case: Case, size: int) -> float:
         """The seconds that differentials take at the least.
@@ -205,15 +220,17 @@ class Experience:
             seconds = self.expected(case, size)
             return seconds * tried - found.credit / trial(seconds)
 
-        best = min(cases, key=hoped)
-        seconds = self.expected(best, size)
+        return min(cases, key=hoped)
+
+    def credit_others(self, cases: Sequence[Case], taken: Case, size: int) -> None:
+        """The ways that were passed over may take a little longer the next time."""
+        seconds = self.expected(taken, size)
         for case in cases:
-            found = self.taken.get(case, {}).get(place)
-            if case != best and found is not None:
+            found = self.taken.get(case, {}).get(size.bit_length())
+            if case != taken and found is not None:
                 is_doubtful = found.times <= tuning.FEW_RUNS and not found.broken_off
                 new, old = tuning.NEW_EXPLORATION_SHARE, tuning.EXPLORATION_SHARE
                 found.credit += (new if is_doubtful else old) * seconds
-        return best
 
     def try_again(self, case: Case, size: int) -> None:
         """A way that was passed over is being tried: what it took long ago counts for less."""
@@ -226,9 +243,10 @@ class Experience:
         naive = self.naive_seconds
         if naive is None:
             return None
-        return self._thought(case, size) > naive
+        return self.thought(case, size) > naive
 
-    def _thought(self, case: Case, size: int) -> float:
+    def thought(self, case: Case, size: int) -> float:
+        """The seconds that differentials are thought to take, for comparing them."""
         known = self.taken.get(case, {}).get(size.bit_length())
         differentials = self.expected(case, size)
         if known is not None and known.times == 0:
@@ -243,7 +261,7 @@ class Experience:
         naive = self.naive_seconds
         if naive is None or self.naive is None:
             return
-        differentials = self._thought(case, size)
+        differentials = self.thought(case, size)
         known = self.taken.get(case, {}).get(size.bit_length())
         if differentials > naive:
             if known is not None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from harken.calculus.bags import count_terms, differentiate_bag, recompute_bag
-from harken.calculus.differentials import Change, differentiate, recompute
+from harken.calculus.bags import differentiate_bag
+from harken.calculus.differentials import Change, differentiate
 from harken.calculus.states import from_copies, in_old_state
 from harken.calculus.totals import Summary
 from harken.engines.protocol import (
@@ -26,10 +26,9 @@ from harken.engines.protocol import (
     Query,
 )
 from harken.errors import SafetyFault
-from harken.ir.clauses import Definition, Program, stored_relations, written_out
+from harken.ir.clauses import Definition, Program, stored_relations
 from harken.ir.relations import Relation
 from harken.ir.schema import Schema
-from harken.maintenance import tuning
 from harken.maintenance.derivation_tally import Tally
 from harken.maintenance.measurements import Experience
 from harken.maintenance.strategies import FROM_SCRATCH, Strategy
@@ -37,6 +36,9 @@ from harken.maintenance.watched import WatchedView
 from harken.planner.network_nodes import Part
 from harken.planner.prepare import prepare, prepare_change
 from harken.values.rows import Row
+
+if TYPE_CHECKING:
+    from harken.maintenance.strategies.base import MaintenanceStrategy, PlannedStrategy
 
 ENDLESS = sys.maxsize
 """The length of one that SQLite has refused."""
@@ -101,6 +103,8 @@ class Monitored:
     from_scratch: Query | None = None
     is_apart: bool = False
     """Is one statement for both states too much?"""
+    following: Sequence[MaintenanceStrategy] | None = None
+    """The strategies that may follow its changes, the most preferred first, once asked for."""
     is_fresh: bool = False
     """Has a plan of it been made that has not run yet?"""
     stored_below: Mapping[str, StoredRows] = field(default_factory=dict)
@@ -129,21 +133,21 @@ class Monitored:
     def query(
         self,
         sign: int,
-        strategy: str,
+        way: PlannedStrategy,
         changed: frozenset[str],
         planning: Planning,
         checked: bool = True,
     ) -> Query:
-        key = (strategy, changed)
+        key = (way.name, changed)
         plans = self.plans.get(key)
         if plans is None:
-            plans = self.plans[key] = Plans(self.change(strategy, changed, checked))
+            plans = self.plans[key] = Plans(way.change(self, changed, checked))
         if sign > 0:
             if plans.plus is None:
-                plans.plus = self._compile(plans.change.plus, planning, strategy)
+                plans.plus = self._compile(plans.change.plus, planning, way.name)
             return plans.plus
         if plans.minus is None:
-            plans.minus = self._compile(plans.change.minus, planning, strategy)
+            plans.minus = self._compile(plans.change.minus, planning, way.name)
         return plans.minus
 
     def _compile(self, program: Program, planning: Planning, strategy: str = "") -> Query:
@@ -154,26 +158,6 @@ class Monitored:
             self.part.stored.values()
         )
         return planning.compile(program, as_whole=strategy in FROM_SCRATCH, short=may_be_apart)
-
-    def change(self, strategy: str, changed: frozenset[str], checked: bool = True) -> Change:
-        """Naive evaluation asks what has changed in the tables; differentials ask the nodes."""
-        part = self.part
-        if strategy == Strategy.NAIVE:
-            return recompute(part.program, changed)
-        if strategy == Strategy.COPIED:
-            return recompute(part.program, changed, copied=True)
-        part = self._part_for(strategy)
-        return differentiate(part.program, changed, checked, part.nodes)
-
-    def is_unwieldy(self, strategy: str, changed: frozenset[str]) -> bool:
-        """Is the statement for the change so long that preparing it costs more than it saves?
-        Where everything is made of one relation that changed, each mention of it, in both states
-        of the others, adds to what is looked at again."""
-        length = self.length(strategy, changed)
-        if length <= tuning.LONGEST_STATEMENT:
-            return False
-        recomputing = self.length(Strategy.NAIVE, frozenset(self.part.stored))
-        return length > tuning.LONGER_STATEMENT_FACTOR * recomputing
 
     def is_refused(
         self, fault: SafetyFault, strategy: str, changed: frozenset[str], planning: Planning
@@ -192,85 +176,27 @@ class Monitored:
         self.lengths[strategy, changed] = ENDLESS
         return is_new
 
-    def length(self, strategy: str, changed: frozenset[str]) -> int:
-        """How many literals the statement for the change has; if there are so many that it is not
-        made, how many at the least."""
-        key = (strategy, changed)
-        known = self.lengths.get(key)
-        if known is None:
-            known = self._term_count(strategy, changed)
-            if known <= tuning.LONGEST_STATEMENT:
-                known = written_out(self._stated(strategy, changed))
-            self.lengths[key] = known
-        return known
-
-    def is_planned(self, strategy: str, changed: frozenset[str]) -> bool:
-        key = (strategy, changed)
-        return key in self.plans or key in self.weighted
-
-    def _term_count(self, strategy: str, changed: frozenset[str]) -> int:
-        if self.part.relation.is_set or strategy in FROM_SCRATCH:
-            return 0
-        part = self._part_for(strategy)
-        return count_terms(part.program, changed, part.nodes)
-
-    def _part_for(self, strategy: str) -> Part:
-        """What differentials are made of."""
-        if strategy == Strategy.TOTALS and self.kept is not None:
-            return self.kept
-        if strategy == Strategy.COUNTING and self.counted is not None:
-            return self.counted
-        return self.part
-
-    def _stated(self, strategy: str, changed: frozenset[str]) -> Program:
-        if self.part.relation.is_set:
-            return self.change(strategy, changed).plus
-        return self._weighted_change(strategy, changed)
-
-    def weighted_query(self, strategy: str, changed: frozenset[str], planning: Planning) -> Query:
+    def weighted_query(
+        self, way: PlannedStrategy, changed: frozenset[str], planning: Planning
+    ) -> Query:
         """The query for the change of a bag."""
-        query = self.weighted.get((strategy, changed))
+        query = self.weighted.get((way.name, changed))
         if query is None:
-            query = self._compile(self._weighted_change(strategy, changed), planning, strategy)
-            self.weighted[strategy, changed] = query
+            change = way.weighted_change(self, changed)
+            query = self._compile(change, planning, way.name)
+            self.weighted[way.name, changed] = query
         return query
-
-    def _weighted_change(self, strategy: str, changed: frozenset[str]) -> Program:
-        if strategy == Strategy.NAIVE:
-            return recompute_bag(self.part.program, changed)
-        if strategy == Strategy.COPIED:
-            return recompute_bag(self.part.program, changed, stored=self.old_state)
-        part = self._part_for(strategy)
-        return differentiate_bag(part.program, changed, part.nodes)
 
     @property
     def old_state(self) -> Relation | None:
         """Where the rows are stored as they were, if they are."""
         return None
 
-    def is_weighed(self, strategy: str) -> bool:
-        """Is its change one query for rows with weights, or one for each sign? What is compared
-        with a stored state is evaluated once."""
-        return not self.part.relation.is_set or (
-            strategy == Strategy.COPIED and self.old_state is not None
-        )
-
     def whole(self, planning: Planning) -> Query:
         """The query for all rows as they are now."""
         if self.from_scratch is None:
             self.from_scratch = planning.compile(self.part.program)
         return self.from_scratch
-
-    def influents(self, strategy: str) -> Mapping[str, Relation]:
-        if strategy in FROM_SCRATCH:
-            return self.part.stored
-        if strategy == Strategy.TOTALS:
-            assert self.kept is not None
-            return self.kept.influents
-        if strategy == Strategy.COUNTING:
-            assert self.counted is not None
-            return self.counted.influents
-        return self.part.influents
 
     def depends_on(self) -> dict[str, Relation]:
         kept = self.kept.influents if self.kept is not None else {}
@@ -319,12 +245,6 @@ class TotalsNode(DerivedNode):
     def follow(self, followers: MemberChanges) -> bool:
         """Bring the totals up to date; false if they could not be kept exactly."""
         return self.table.follow(followers, self.delta)
-
-    def length(self, strategy: str, changed: frozenset[str]) -> int:
-        return Monitored.length(self, Strategy.INCREMENTAL, changed)
-
-    def is_planned(self, strategy: str, changed: frozenset[str]) -> bool:
-        return changed in self.followers
 
     def followers_of(self, changed: frozenset[str], planning: Planning) -> MemberChanges:
         """The queries for changed members, each with what a row of it weighs."""

@@ -1,52 +1,57 @@
-"""One change of a recursive relation: which way it goes, and what is learnt from it.
+"""One change of a recursive relation: the strategy that was decided, or another if it runs away.
 
-Rederivation is tried first. Over its limit it is broken off, and all is recomputed, which stores
-the rows. When it has taken many times as long as storing the rows does, that is done as well; from
-then on each change goes the way that took the least. When that has taken as much longer than
-without stored rows as it takes to store them, they are dropped. A way for which too much would have
-to come here from the lake is left, and all is found from scratch.
+Rederivation that takes longer than its limit is broken off, and all is recomputed, which stores the
+rows. So is a strategy that was asked for, when it has taken many times as long as any other. What
+would fetch too much from the lake is left as well, and all is found from scratch.
 
 Law: whichever way is gone, the Δ-set is the change, and rows that are stored are those of now.
 """
 
 from __future__ import annotations
 
+import math
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from harken.engines.protocol import BrokenOff, TooManyRows
 from harken.maintenance import tuning
 from harken.maintenance.chooser import Chooser
+from harken.maintenance.decisions import Because, Decision
 from harken.maintenance.measurements import Experience
 from harken.maintenance.nodes import Planning
-from harken.maintenance.recursive_nodes import TAKEN_IN, RecursiveNode
-from harken.maintenance.strategies import Strategy
+from harken.maintenance.recursion_course import TAKEN_IN, Course
+from harken.maintenance.recursive_nodes import RecursiveNode
+from harken.maintenance.strategies.base import Job
+from harken.maintenance.strategies.names import Strategy
+from harken.maintenance.strategies.recompute import RECOMPUTE
+from harken.maintenance.strategies.registry import find
 
 
 @dataclass(slots=True)
 class RecursionUpdate:
-    """`changed` are the influents that have Δ-sets, `stored` the stored relations below that have
-    changed."""
+    """`job` has the influents that have Δ-sets, `case` what of them has lost rows as well."""
 
     node: RecursiveNode
-    changed: frozenset[str]
-    stored: frozenset[str]
+    job: Job
+    case: frozenset[str]
     size: int
     chooser: Chooser
-    planning: Planning
-    case: frozenset[str] = frozenset()
-    """What has changed, and what of it has lost rows: that takes another time than to gain some."""
 
-    def go(self, wanted: str | None) -> str:
-        """Fill the Δ-set; the way that was gone: the one that is `wanted`, or the one that is
-        thought the fastest."""
-        if wanted is None:
-            return self._go_by_experience()
-        gone = self._go(wanted)
-        if wanted == Strategy.EXTERNAL:
-            self.node.kept_rows.drop()
-        return gone
+    @property
+    def _planning(self) -> Planning:
+        return self.job.planning
 
-    def _go(self, strategy: str) -> str:
+    def go(self, decision: Decision) -> Decision:
+        """Fill the Δ-set; the decision as it was carried out in the end."""
+        if decision.reason is Because.SETTLED:
+            return self._go_on(decision)
+        if decision.reason is Because.MEASURED:
+            return decision.instead(self._go_by_experience(decision))
+        return self._go_as_asked(decision)
+
+    # --- without limits ----------------------------------------------------------------------
+
+    def _go(self, strategy: Strategy) -> Strategy:
         """Fill the Δ-set in this way, or from scratch if that is too much; the way that was gone.
         What even from scratch is too much to come here, is compared where it lies."""
         node = self.node
@@ -54,39 +59,119 @@ class RecursionUpdate:
             self._try(strategy)
         except TooManyRows:
             node.delta.clear()
-            if strategy != Strategy.NAIVE:
+            if strategy is not Strategy.NAIVE:
                 return self._go(Strategy.NAIVE)
             node.kept_rows.drop()
-            node.differ(self.stored, self.planning)
+            for sign in (1, -1):
+                query = node.query(sign, RECOMPUTE, self.job.stored, self._planning)
+                node.delta.fill(query, sign)
         return strategy
 
-    def _try(self, strategy: str) -> None:
-        if strategy == Strategy.EXTERNAL:
-            self.node.rederive(self.changed, self.planning)
-        elif strategy == Strategy.MATERIALIZED:
-            self.node.maintain(self.changed, self.stored, self.planning)
-        else:
-            self.node.recompute(self.stored, self.planning)
+    def _try(self, strategy: Strategy) -> None:
+        find(strategy, self.node).run(self.job, ())
 
-    def _go_by_experience(self) -> str:
-        node, course = self.node, self.node.course
-        if course.goes_on(self.size):
-            gone = self._go(course.last)
-            if gone != course.last:
-                course.note_way(gone, self.size, stored=False)
-            return gone
-        lost = [each for each in self.changed if node.has_lost(each, self.planning)]
-        self.case = self.changed.union(f"{each} lost" for each in lost)
-        known = course.experience(
+    def _go_on(self, decision: Decision) -> Decision:
+        course = self.node.course
+        course.unwatched -= 1
+        gone = self._go(decision.strategy)
+        if gone is not course.last:
+            course.note_way(gone, self.size, stored=False)
+        return decision.instead(gone)
+
+    # --- as it was asked for -----------------------------------------------------------------
+
+    def _go_as_asked(self, decision: Decision) -> Decision:
+        """The strategy that was asked for, unless it runs away, or did so before."""
+        wanted = decision.strategy
+        known = self._experience()
+        ran_away = known.ran_away((wanted, self.case), self.size)
+        if ran_away or not self._try_as_asked(wanted, known):
+            numbers = {"limit_seconds": known.expected((wanted, self.case), self.size) / 2}
+            decision = Decision(Strategy.NAIVE, Because.RAN_AWAY, numbers)
+            self._recompute(known)
+        elif wanted is Strategy.EXTERNAL:
+            self.node.kept_rows.drop()
+        return decision
+
+    def _try_as_asked(self, wanted: Strategy, known: Experience) -> bool:
+        if wanted is Strategy.NAIVE:
+            self._go(wanted)
+            return True
+        is_measured = known.is_measured((wanted, self.case), self.size)
+        limit = self.node.course.longest(known, self.case, self.size, wanted)
+        started = self._clock()
+        try:
+            with (
+                self._undone_if_broken_off(wanted),
+                self._limited(math.inf if is_measured else limit),
+            ):
+                self._go(wanted)
+        except BrokenOff:
+            self.node.delta.clear()
+            known.note_runaway((wanted, self.case), self.size, self._clock() - started)
+            self.chooser.learnt(self.node, known)
+            return False
+        if not is_measured:
+            self._record(wanted, started, known)
+        return True
+
+    def _clean_up(self, was_stored: bool) -> None:
+        """Undoing the changes of stored rows undid the indexes that their rules had made."""
+        node = self.node
+        node.delta.clear()
+        if was_stored:
+            node.maintained.clear()
+            self._planning.engine.indexes.reload()
+        else:
+            node.kept_rows.drop()
+
+    def _record(self, strategy: Strategy, started: float, known: Experience) -> None:
+        is_fresh, self.node.is_fresh = self.node.is_fresh, False
+        if not is_fresh:
+            known.note((strategy, self.case), self.size, self._clock() - started)
+            self.chooser.learnt(self.node, known)
+
+    def _undone_if_broken_off(self, strategy: Strategy) -> AbstractContextManager[object]:
+        """Stored rows are those of before again when following them was broken off. Cases that
+        were measured are not broken off."""
+        is_measured = self._experience().is_measured((strategy, self.case), self.size)
+        is_stored = strategy is Strategy.MATERIALIZED and self.node.kept_rows.holds()
+        if is_measured or not is_stored:
+            return nullcontext()
+        return self._planning.engine.connection.savepoint("follow")
+
+    def _limited(self, seconds: float) -> AbstractContextManager[object]:
+        connection = self._planning.engine.connection
+        return connection.limited(seconds) if seconds < math.inf else nullcontext()
+
+    def _recompute(self, known: Experience) -> None:
+        started = self._clock()
+        gone = self._go(Strategy.NAIVE)
+        is_fresh, self.node.is_fresh = self.node.is_fresh, False
+        known.note_naive(self._clock() - started, is_first=is_fresh)
+        if not is_fresh:
+            known.note((gone, self.case), self.size, self._clock() - started)
+        self.chooser.learnt(self.node, known)
+
+    # --- by experience -----------------------------------------------------------------------
+
+    def _experience(self) -> Experience:
+        node = self.node
+        return node.course.experience(
             lambda: self.chooser.experience(node) or self.chooser.begin_experience(node),
             tuning.RECURSION_MEMORY,
         )
+
+    def _go_by_experience(self, decision: Decision) -> Strategy:
+        node, course = self.node, self.node.course
+        known = self._experience()
         was_stored = node.kept_rows.holds()
-        stored = node.kept_rows if was_stored else None
-        strategy = course.choose(known, self.case, self.size, stored)
-        if strategy == Strategy.EXTERNAL and not self._rederive(known, was_stored):
+        strategy = decision.strategy
+        if decision.pick is not None:
+            course.take(decision.pick, known, self.size)
+        if strategy is Strategy.EXTERNAL and not self._rederive(known, was_stored):
             strategy = Strategy.MATERIALIZED if was_stored else Strategy.NAIVE
-        if strategy != Strategy.EXTERNAL:
+        if strategy is not Strategy.EXTERNAL:
             started = self._clock()
             strategy = self._go(strategy)
             self._note(strategy, started, known, was_stored)
@@ -101,7 +186,7 @@ class RecursionUpdate:
         limit = self.node.course.limit(known, self.case, self.size, was_stored)
         started = self._clock()
         try:
-            with self.planning.engine.connection.limited(limit):
+            with self._limited(limit):
                 self._try(Strategy.EXTERNAL)
         except (BrokenOff, TooManyRows):
             took = self._clock() - started
@@ -115,7 +200,7 @@ class RecursionUpdate:
         return True
 
     def _note(self, strategy: str, started: float, known: Experience, was_stored: bool) -> None:
-        """What takes longer because plans are made in it is not remembered."""
+        """Runs that include planning are not recorded."""
         took, course = self._clock() - started, self.node.course
         is_fresh, self.node.is_fresh = self.node.is_fresh, False
         if strategy == Strategy.NAIVE:
@@ -139,25 +224,24 @@ class RecursionUpdate:
         course.staying = 0
         return False
 
-    def _store_or_drop(self, strategy: str, known: Experience, was_stored: bool) -> None:
+    def _store_or_drop(self, strategy: Strategy, known: Experience, was_stored: bool) -> None:
         rows, course = self.node.kept_rows, self.node.course
-        if strategy == Strategy.EXTERNAL and not was_stored:
+        if strategy is Strategy.EXTERNAL and not was_stored:
             if course.is_worth_a_try:
-                self._try_to_store(known)
+                self._try_to_store(known, course)
         elif was_stored and course.wants_no_rows(known):
             rows.drop()
             course.give_up_rows(known)
-        elif (strategy == Strategy.NAIVE or course.was_looked_at) and rows.is_larger_than(
+        elif (strategy is Strategy.NAIVE or course.was_looked_at) and rows.is_larger_than(
             tuning.MOST_COPIED_ROWS
         ):
             rows.drop()
 
-    def _try_to_store(self, known: Experience) -> None:
-        course = self.node.course
+    def _try_to_store(self, known: Experience, course: Course) -> None:
         started = self._clock()
         try:
-            with self.planning.engine.connection.limited(course.most):
-                self.node.build(self.planning)
+            with self._limited(course.most):
+                self.node.build(self._planning)
         except (BrokenOff, TooManyRows):
             self.node.kept_rows.drop()
             course.took_too_long()
@@ -166,4 +250,4 @@ class RecursionUpdate:
             course.spent = 0.0
 
     def _clock(self) -> float:
-        return self.planning.engine.connection.working_time()
+        return self._planning.clock()

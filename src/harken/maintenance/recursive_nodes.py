@@ -11,7 +11,7 @@ Law: each gives the same change.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from harken.calculus.rederivation import cycle_of, rederive
@@ -28,146 +28,13 @@ from harken.engines.protocol import (
 from harken.errors import TypeFault
 from harken.ir.clauses import Program
 from harken.ir.relations import Relation
-from harken.maintenance import tuning
-from harken.maintenance.investment import Outlay
-from harken.maintenance.measurements import Case, Experience
 from harken.maintenance.nodes import DerivedNode, Planning, StoredRows
+from harken.maintenance.recursion_course import Course
 from harken.maintenance.strategies import Strategy
 from harken.planner.network_nodes import Part
 from harken.planner.prepare import prepare, prepare_change
 
-TAKEN_IN = "external, with a stored copy"
-"""Rederivation does not need stored rows, but they have to be brought up to date with it."""
 STRATEGIES = ("auto", Strategy.COUNTING, Strategy.EXTERNAL, Strategy.MATERIALIZED, Strategy.NAIVE)
-
-
-@dataclass(slots=True)
-class Mean:
-    """Of the last times."""
-
-    seconds: float = 0.0
-    times: int = 0
-
-    def note(self, seconds: float) -> None:
-        self.times = min(self.times + 1, tuning.RECURSION_MEMORY)
-        self.seconds += (seconds - self.seconds) / self.times
-
-
-@dataclass(slots=True)
-class Course(Outlay):
-    """Which way a node goes when it may choose, by what the ways have taken before. What may be
-    kept are the rows; rederivation goes without."""
-
-    share: float = field(default_factory=lambda: tuning.RECURSION_INVESTMENT)
-    regret: float = 0.0
-    """The seconds by which changes with stored rows have taken longer than without."""
-    last: str = ""
-    """The way of the change before."""
-    staying: int = 0
-    """So many more changes go the same way, whatever is thought the fastest."""
-    same: int = 0
-    """So many changes in a row have gone the way of the one before, and none to try it."""
-    unwatched: int = 0
-    """So many more of them are not watched,"""
-    largest: int = 0
-    """if they are no larger than those."""
-    above: dict[bool, Mean] = field(default_factory=dict)
-    """The seconds that a change takes what reads the relation, if its rows are stored, or not."""
-
-    def goes_on(self, size: int) -> bool:
-        """Does a change of this size go the way of the one before, whatever it takes?"""
-        if not self.unwatched or size > self.largest:
-            return False
-        self.unwatched -= 1
-        return True
-
-    def note_way(self, strategy: str, size: int, stored: bool) -> None:
-        """A change was chosen for, and has gone this way."""
-        settles = stored and strategy == self.last != Strategy.EXTERNAL and not self.staying
-        self.same = self.same + 1 if settles else 0
-        self.largest = max(size, self.largest) if settles else 0
-        self.unwatched = tuning.UNTIMED_CHANGES if self.same >= tuning.SETTLED_AFTER else 0
-        self.last = strategy
-
-    def choose(
-        self, known: Experience, changed: frozenset[str], size: int, stored: KeptRecursion | None
-    ) -> str:
-        """Of rows that are stored, the change has to bring them up to date."""
-        if self.staying and (self.last != Strategy.MATERIALIZED or stored is not None):
-            self.staying -= 1
-            return self.last
-        ways: list[Case] = [(Strategy.EXTERNAL, changed)]
-        if stored is not None:
-            taken_in = (TAKEN_IN, changed)
-            if not stored.can_take_in or known.is_measured(taken_in, size):
-                ways = [taken_in] if stored.can_take_in else []
-            ways.append((Strategy.MATERIALIZED, changed))
-        naive, is_tried = known.naive_seconds, known.is_measured((Strategy.NAIVE, changed), size)
-        if is_tried:
-            ways.append((Strategy.NAIVE, changed))
-        way = known.best_of(ways, size, _trial)
-        longest = tuning.RECOMPUTE_TRIAL_FACTOR * known.expected(way, size)
-        if not is_tried and naive is not None and naive < longest:
-            return Strategy.NAIVE
-        best = Strategy.EXTERNAL if way[0] == TAKEN_IN else way[0]
-        fastest = min(ways, key=lambda each: known.expected(each, size))
-        if way != fastest:
-            known.try_again(way, size)
-            if best != self.last:
-                self.staying = _trial(known.expected(way, size)) - 1
-        return best
-
-    def is_cold(self, strategy: str) -> bool:
-        """Were the statements of this way not in use for a while?"""
-        is_early = self.staying >= tuning.WARM_TRIAL_CHANGES
-        return bool(self.staying) and (strategy != self.last or is_early)
-
-    def limit(self, known: Experience, changed: frozenset[str], size: int, stored: bool) -> float:
-        """How long rederivation may take before another way is gone instead."""
-        naive = known.naive_seconds
-        first = (
-            tuning.FIRST_LAKE_REDERIVATION_LIMIT
-            if known.is_far
-            else tuning.FIRST_REDERIVATION_LIMIT
-        )
-        limit = first if naive is None else tuning.TIME_LIMIT_FACTOR * naive
-        if stored and known.is_measured((Strategy.MATERIALIZED, changed), size):
-            expected = known.expected((Strategy.MATERIALIZED, changed), size)
-            limit = min(limit, tuning.TIME_LIMIT_FACTOR * expected)
-        return max(limit, tuning.SHORTEST_LIMIT)
-
-    def note_without(self, seconds: float) -> None:
-        """A change took so long without stored rows."""
-        self.spent += seconds
-
-    def note_with(self, seconds: float, known: Experience, case: Case, size: int) -> None:
-        """A change took so long with them, and is thought to take as long as `case` without."""
-        seconds -= known.expected(case, size)
-        if len(self.above) == 2:
-            seconds += self.above[True].seconds - self.above[False].seconds
-        least = -tuning.MOST_SAVINGS * (known.naive_seconds or 0.0)
-        self.regret = max(least, self.regret + seconds)
-
-    def note_above(self, seconds: float, stored: bool) -> None:
-        """What reads the relation took so long."""
-        self.above.setdefault(stored, Mean()).note(seconds)
-        if not stored:
-            self.spent += seconds
-
-    def give_up_rows(self, known: Experience) -> None:
-        """Stored rows were of no use: they are tried again when going without has taken longer."""
-        enough = (known.naive_seconds or 0.0) / self.share
-        self.regret, self.spent = 0.0, 0.0
-        self.trial = tuning.REBUILD_FACTOR * max(self.trial, enough)
-
-    def wants_no_rows(self, known: Experience) -> bool:
-        """Have stored rows cost as much more as it takes to store them again?"""
-        return known.naive_seconds is not None and self.regret > known.naive_seconds
-
-
-def _trial(seconds: float) -> int:
-    """So many changes in a row are a trial of a way that is thought to take so long."""
-    return tuning.TRIAL_CHANGES if seconds < tuning.COLD_STATEMENT_SECONDS else 1
 
 
 @dataclass(slots=True, eq=False)
@@ -180,13 +47,14 @@ class RecursiveNode(DerivedNode):
     is_far: bool = False
     """Is any relation below it in the lake?"""
     course: Course = field(default_factory=Course)
+    delta_of: Callable[[Relation], Delta] = field(kw_only=True)
     _losses: dict[str, Delta] = field(default_factory=dict)
 
-    def has_lost(self, name: str, planning: Planning) -> bool:
+    def has_lost(self, name: str) -> bool:
         """Has a relation below lost rows?"""
         found = self._losses.get(name)
         if found is None:
-            found = self._losses[name] = planning.engine.capture.delta(self.part.influents[name])
+            found = self._losses[name] = self.delta_of(self.part.influents[name])
         return found.has_lost()
 
     def drop(self) -> None:
@@ -240,11 +108,6 @@ class RecursiveNode(DerivedNode):
             self.from_scratch = self._all_of(self.part.program, stated, planning)
             self.is_fresh = True
         self.kept_rows.compare(RecursionSource(self.from_scratch, stated), self.delta)
-
-    def differ(self, stored: frozenset[str], planning: Planning) -> None:
-        """Fill the Δ-set with the difference of both states, none of which comes here."""
-        for sign in (1, -1):
-            self.delta.fill(self.query(sign, Strategy.NAIVE, stored, planning), sign)
 
     def build(self, planning: Planning, stored: frozenset[str] = frozenset()) -> None:
         """Store the rows, as they were before these relations changed."""

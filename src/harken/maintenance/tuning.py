@@ -153,6 +153,12 @@ FIRST_REDERIVATION_LIMIT = 0.25
 recomputing."""
 FIRST_LAKE_REDERIVATION_LIMIT = 5.0
 """The same where recomputing is left to Spark, or fetches whole relations from the lake."""
+RUNAWAY_FACTOR = 20.0
+"""A strategy that was asked for is broken off when it has taken this many times as long as the best
+other strategy is known to take, or as the first limit of rederivation."""
+MOST_ATTEMPTS = 2
+"""A strategy that was broken off this often, and never finished, is not tried for such a change
+again before the sizes of the relations have doubled."""
 SHORTEST_LIMIT = 0.002
 """Rederivation is never interrupted earlier than after this many seconds."""
 RECOMPUTE_TRIAL_FACTOR = 4.0
@@ -256,6 +262,8 @@ TUNING = (
     Constant("RECURSION_MEMORY", "runs", "bench closure, ADR 17"),
     Constant("FIRST_REDERIVATION_LIMIT", "seconds", "unmeasured"),
     Constant("FIRST_LAKE_REDERIVATION_LIMIT", "seconds", "unmeasured"),
+    Constant("RUNAWAY_FACTOR", "factor", "issue 24: at most 20 times the best"),
+    Constant("MOST_ATTEMPTS", "runs", "unmeasured"),
     Constant("SHORTEST_LIMIT", "seconds", "unmeasured"),
     Constant("RECOMPUTE_TRIAL_FACTOR", "factor", "unmeasured"),
     Constant("REBUILD_FACTOR", "factor", "ADR 17"),

@@ -23,8 +23,9 @@ from harken.maintenance.chooser import Chooser
 from harken.maintenance.measurements import Case, Experience
 from harken.maintenance.nodes import DerivedNode, Node, TotalsNode
 from harken.maintenance.strategies import FROM_SCRATCH, Strategy
+from harken.maintenance.strategies.recompute import RECOMPUTE
+from harken.maintenance.strategies.registry import find, following
 from harken.maintenance.watched import WatchedView
-from harken.planner.network_nodes import Part
 
 
 class Nodes(Protocol):
@@ -36,13 +37,6 @@ class Nodes(Protocol):
     def affects(self) -> Mapping[str, Mapping[str, Node]]: ...
     def views_above(self, node: Node) -> Iterator[WatchedView]: ...
     def is_for_stored_views(self, node: Node, through_totals: bool = False) -> bool: ...
-
-
-def totals_read_by(part: Part, graph: Nodes) -> list[TotalsNode] | None:
-    """The nodes of the totals that a part reads; None if some of them have no such node."""
-    found = [graph.derived.get(each.relation.id) for each in part.totals]
-    nodes = [node for node in found if isinstance(node, TotalsNode)]
-    return nodes if len(nodes) == len(found) else None
 
 
 @dataclass(slots=True)
@@ -99,8 +93,12 @@ class WaveMeasurements:
 
     def verdict(self, node: Node, strategy: Strategy) -> bool | None:
         """The same, of differentials by one strategy."""
-        known = None if isinstance(node, TotalsNode) else self.experience(node)
-        return None if known is None else known.prefers_naive(*self.case(node, strategy))
+        following, recomputing = (
+            each.estimate(node, self) for each in (find(strategy, node), RECOMPUTE)
+        )
+        if following is None or recomputing is None:
+            return None
+        return following > recomputing
 
     def experience(self, node: Node) -> Experience | None:
         if node.id not in self._known:
@@ -128,10 +126,9 @@ class WaveMeasurements:
     def _expect(self, node: Node) -> Strategy:
         if isinstance(node, TotalsNode):
             return Strategy.FOLLOWED
-        for part, strategy in ((node.counted, Strategy.COUNTING), (node.kept, Strategy.TOTALS)):
-            totals = totals_read_by(part, self.graph) if part is not None else None
-            if totals is not None and all(map(self.chooser.wants_totals, totals)):
-                return strategy
+        for each in following(node):
+            if each.is_wanted(node, self.graph, self.chooser):
+                return each.name
         return Strategy.INCREMENTAL
 
     def is_needed(self, node: DerivedNode) -> bool:

@@ -27,9 +27,14 @@ from harken.maintenance.nodes import DerivedNode, Node, TotalsNode, ViewNode
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.round_nodes import RoundsNode
 from harken.maintenance.strategies import FROM_SCRATCH, Strategy
+from harken.maintenance.strategies.base import MaintenanceStrategy
+from harken.maintenance.strategies.differentials import DIFFERENTIALS
+from harken.maintenance.strategies.followed_totals import FOLLOWED_TOTALS
+from harken.maintenance.strategies.recompute import RECOMPUTE
+from harken.maintenance.strategies.registry import following
 from harken.maintenance.wave_learning import WaveLearning
-from harken.maintenance.wave_measurements import Nodes, WaveMeasurements, totals_read_by
-from harken.planner.network_nodes import Part, Reason
+from harken.maintenance.wave_measurements import Nodes, WaveMeasurements
+from harken.planner.network_nodes import Reason
 
 T = TypeVar("T")
 
@@ -102,12 +107,12 @@ class WavePlan:
             return Decision(Strategy.SKIPPED, Because.MOST_CHANGED)
         if isinstance(node, RoundsNode) and node.refused is None:
             return self._decide_rounds(node)
+        if isinstance(node, RecursiveNode) and node.refused is None:
+            return self._decide_recursion(node)
         decision = self._decide_plain(node)
         if decision.strategy is Strategy.NAIVE and self.graph.is_for_stored_views(node):
             # In both states, only for views that have their old rows: these take one state.
             return Decision(Strategy.SKIPPED, Because.RECOMPUTED_ABOVE)
-        if isinstance(node, RecursiveNode) and node.refused is None:
-            return self._decide_recursion(node)
         return decision if self.measured.is_needed(node) else NOT_NEEDED
 
     def _decide_rounds(self, node: RoundsNode) -> Decision:
@@ -125,15 +130,34 @@ class WavePlan:
     def _decide_recursion(self, node: RecursiveNode) -> Decision:
         """AUTO leaves the choice to what changes of this recursion took before."""
         if self.depends_on_skipped(node):
+            if self.graph.is_for_stored_views(node):
+                return Decision(Strategy.SKIPPED, Because.RECOMPUTED_ABOVE)
             return BELOW_SKIPPED
         wanted = self._wanted_of(node)
         if wanted is not None:
             return Decision(wanted, Because.FORCED)
-        return (
-            Decision(Strategy.EXTERNAL, Because.MEASURED)
-            if self.measured.is_needed(node)
-            else NOT_NEEDED
-        )
+        return self._pick(node) if self.measured.is_needed(node) else NOT_NEEDED
+
+    def _pick(self, node: RecursiveNode) -> Decision:
+        """The way that is thought the fastest, by what changes of this recursion took before."""
+        course, size = node.course, self.recursive_size(node)
+        if course.goes_on(size):
+            return Decision(course.last, Because.SETTLED)
+        known = self.measured.experience(node)
+        if known is None:
+            return Decision(Strategy.EXTERNAL, Because.MEASURED, {"changed_rows": size})
+        stored = node.kept_rows if node.kept_rows.holds() else None
+        pick = course.pick(known, self.recursive_case(node), size, stored)
+        return Decision(pick.strategy, Because.MEASURED, pick.numbers(known, size), pick=pick)
+
+    def recursive_size(self, node: RecursiveNode) -> int:
+        """The rows that changed just below a recursion."""
+        return sum(size for name, size in self.sizes.items() if name in node.part.influents)
+
+    def recursive_case(self, node: RecursiveNode) -> frozenset[str]:
+        """What has changed, and what of it has lost rows: that takes another time than to gain."""
+        changed = self.sizes.keys() & node.part.influents.keys()
+        return frozenset(changed | {f"{each} lost" for each in changed if node.has_lost(each)})
 
     def _wanted_of(self, node: RecursiveNode) -> Strategy | None:
         """The strategy that the views above a recursive relation ask for, if they do."""
@@ -159,7 +183,7 @@ class WavePlan:
         if not node.table.holds():
             return Decision(Strategy.SKIPPED, Because.NOT_BUILT, build=(node,))
         changed = frozenset(self.sizes.keys() & node.part.influents.keys())
-        waited = self._awaited(node, Strategy.FOLLOWED, changed, tuning.REBUILT_TOTALS_COST)
+        waited = self._awaited(node, FOLLOWED_TOTALS, changed, tuning.REBUILT_TOTALS_COST)
         if waited is not None:
             return waited.instead(Strategy.SKIPPED)
         return FOLLOWED
@@ -181,42 +205,46 @@ class WavePlan:
         return self._decide_incremental(node)
 
     def _decide_incremental(self, node: Node) -> Decision:
-        """By differentials, with what is kept for them, unless there is a reason not to."""
-        part, incremental = node.part, Strategy.INCREMENTAL
-        build: tuple[TotalsNode, ...] = ()
-        for kept, strategy in ((node.counted, Strategy.COUNTING), (node.kept, Strategy.TOTALS)):
-            if kept is not None and self._are_kept(kept):
-                part, incremental = kept, strategy
-                break
-            build += self._missing(kept) if kept is not None else ()
-        sizes = {name: size for name, size in self.sizes.items() if name in part.influents}
-        decision = self._compared(node, sizes, incremental)
+        """By the first strategy that is ready, unless there is a reason to recompute."""
+        way, build = self._first_ready(node)
+        influents = way.influents(node)
+        sizes = {name: size for name, size in self.sizes.items() if name in influents}
+        decision = self._compared(node, sizes, way)
         if decision.strategy is Strategy.INCREMENTAL and self._are_coming(node, build):
             decision = Decision(Strategy.NAIVE, Because.TOTALS_MISSING, decision.numbers)
         changed = frozenset(sizes)
         if decision.strategy is not Strategy.NAIVE:
-            if node.is_unwieldy(decision.strategy, changed):
+            if way.is_too_long(node, changed, RECOMPUTE):
                 decision = TOO_LONG
             else:
-                decision = self._awaited(node, decision.strategy, changed) or decision
+                decision = self._awaited(node, way, changed) or decision
         return decision.building(build) if build else decision
 
-    def _compared(self, node: Node, sizes: Mapping[str, int], incremental: Strategy) -> Decision:
-        """Differentials or recomputing, by the measurements, or else by the estimates."""
+    def _first_ready(self, node: Node) -> tuple[MaintenanceStrategy, tuple[TotalsNode, ...]]:
+        """The first strategy whose totals are kept; and those of the strategies before it that are
+        wanted and missing: they are there the next time."""
+        build: tuple[TotalsNode, ...] = ()
+        for each in following(node):
+            if each.is_ready(node, self.graph):
+                return each, build
+            build += self._missing(each.reads(node, self.graph))
+        return DIFFERENTIALS, build
+
+    def _compared(self, node: Node, sizes: Mapping[str, int], way: MaintenanceStrategy) -> Decision:
+        """Following or recomputing, by the measurements, or else by the estimates."""
         chooser = self.chooser
         if node.part.relation.in_rounds:
             return ONLY_WAY
         if chooser.forced is not None:
-            return Decision(incremental, Because.FORCED)
+            return Decision(way.name, Because.FORCED)
         if node.part.reason is Reason.RECURSIVE:
-            is_followed = isinstance(node, RecursiveNode) and not node.refused
-            return Decision(incremental, Because.MEASURED) if is_followed else ONLY_WAY
-        known = self._prefers_recomputing(node, incremental)
+            return ONLY_WAY
+        known = self._prefers_recomputing(node, way.name)
         if known is None:
-            return chooser.estimate(node, sizes, self.sizes, incremental)
+            return chooser.compare_costs(node, sizes, self.sizes, way)
         if not self.measured.is_timed:
-            return Decision(incremental, Because.SETTLED)
-        return self._measured(Strategy.NAIVE if known else incremental, node, incremental)
+            return Decision(way.name, Because.SETTLED)
+        return self._measured(Strategy.NAIVE if known else way.name, node, way.name)
 
     def _measured(self, chosen: Strategy, node: Node, incremental: Strategy) -> Decision:
         broken_off = chosen is Strategy.NAIVE and node.id in self.broken_off
@@ -247,19 +275,21 @@ class WavePlan:
         return verdict
 
     def _awaited(
-        self, node: Node, strategy: Strategy, changed: frozenset[str], times: float = 1.0
+        self,
+        node: Node,
+        way: MaintenanceStrategy,
+        changed: frozenset[str],
+        times: float = 1.0,
     ) -> Decision | None:
         """Is a plan for this combination of changed relations still to be made, and does that take
         longer than recomputing has taken for want of it, `times` this one included?"""
-        if (
-            len(changed) < tuning.MANY_CHANGED_RELATIONS
-            or node.is_planned(strategy, changed)
-            or self._is_bound(node)
-        ):
+        if len(changed) < tuning.MANY_CHANGED_RELATIONS or self._is_bound(node):
             return None
-        to_plan = tuning.PLANNING_SECONDS_PER_SQUARED_LITERAL * node.length(strategy, changed) ** 2
+        to_plan = way.planning_seconds(node, changed)
+        if to_plan < tuning.SHORT_PLANNING:
+            return None
         waited = node.waited.get(changed, 0.0) + times * self.chooser.naive_seconds(node)
-        if to_plan < tuning.SHORT_PLANNING or waited >= to_plan:
+        if waited >= to_plan:
             return None
         numbers = {"plan_seconds": to_plan, "waited_seconds": waited}
         return Decision(Strategy.NAIVE, Because.PLAN_TOO_LONG, numbers, awaited=changed)
@@ -269,16 +299,10 @@ class WavePlan:
         settled = self.chooser.forced is not None or self.chooser.is_of_far(node)
         return settled or any(each.strategy != "auto" for each in self.graph.views_above(node))
 
-    def _are_kept(self, part: Part) -> bool:
-        """Are the totals that a part reads those of now?"""
-        totals = totals_read_by(part, self.graph)
-        return totals is not None and all(each.table.holds() for each in totals)
-
-    def _missing(self, part: Part) -> tuple[TotalsNode, ...]:
-        """The totals that are wanted for a part and not kept: they are there the next time."""
+    def _missing(self, wanted: list[TotalsNode]) -> tuple[TotalsNode, ...]:
         return tuple(
             each
-            for each in totals_read_by(part, self.graph) or ()
+            for each in wanted
             if not each.table.holds()
             and each.id not in self.skipped
             and self.chooser.wants_totals(each)

@@ -8,12 +8,12 @@ Law: the Δ-set of a node that was not missed holds its exact change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
 from harken.calculus.counting import Derivations
-from harken.engines.protocol import MemberChanges, Query
+from harken.engines.protocol import Query
 from harken.errors import HarkenError, SafetyFault, is_of_data
 from harken.maintenance import tuning
 from harken.maintenance.chooser import Chooser
@@ -23,6 +23,8 @@ from harken.maintenance.recursive_choice import RecursionUpdate
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.round_nodes import RoundsNode
 from harken.maintenance.strategies import Strategy
+from harken.maintenance.strategies.base import Job
+from harken.maintenance.strategies.registry import find, recomputation
 from harken.maintenance.wave_learning import TookTooLong
 from harken.maintenance.wave_plan import UNCHANGED
 from harken.propagation.graph import Graph
@@ -105,19 +107,22 @@ class DerivedChanges:
         self, node: TotalsNode, wave: Wave, changed: frozenset[str], decision: Decision
     ) -> Decision:
         plan = wave.plan
+        way, job = find(Strategy.FOLLOWED, node), Job(node, changed, self._planning)
         try:
-            followers = self._followers(node, wave, changed)
+            if changed not in node.followers:
+                wave.fresh.add(node.id)
+            way.queries(job)
         except SafetyFault as fault:
             if fault.code != "too-complex":
                 raise
             return self._skip(node, wave, TOO_LONG)
         try:
             with self._tallied(node, wave):
-                followed = plan.run(node, Strategy.FOLLOWED, lambda: node.follow(followers))
+                plan.run(node, Strategy.FOLLOWED, partial(way.run, job, ()))
         except TookTooLong:
             plan.break_off_above(node)
             return self._skip(node, wave, BROKEN_OFF)
-        if not followed:
+        if not way.is_ready(node, self._graph):
             decision = Decision(Strategy.SKIPPED, Because.NOT_BUILT, build=(node,))
             plan.take(node, decision)
             return decision
@@ -125,11 +130,6 @@ class DerivedChanges:
         if isinstance(node.totals, Derivations):
             return decision.instead(Strategy.COUNTING)
         return decision
-
-    def _followers(self, node: TotalsNode, wave: Wave, changed: frozenset[str]) -> MemberChanges:
-        if changed not in node.followers:
-            wave.fresh.add(node.id)
-        return node.followers_of(changed, self._planning)
 
     @contextmanager
     def _tallied(self, node: TotalsNode, wave: Wave) -> Iterator[None]:
@@ -148,7 +148,7 @@ class DerivedChanges:
         if decision.strategy is not Strategy.ROUNDS:
             node.table.revoke()
             return self._fill(node, wave, decision)
-        node.follow(changed, self._planning)
+        find(Strategy.ROUNDS, node).run(Job(node, changed, self._planning), ())
         if node.table.size() > tuning.MOST_COPIED_ROWS:
             node.table.drop()
             node.refused = f"there are more than {tuning.MOST_COPIED_ROWS} rows"
@@ -159,10 +159,9 @@ class DerivedChanges:
     ) -> Decision:
         """Fill the Δ-set of a recursive relation."""
         stored = frozenset(wave.stored & node.part.stored.keys())
-        size = sum(wave.sizes[name] for name in changed)
-        turn = RecursionUpdate(node, changed, stored, size, self._chooser, self._planning)
-        is_open = decision.reason is Because.MEASURED
-        found = decision.instead(Strategy(turn.go(None if is_open else decision.strategy)))
+        job = Job(node, changed, self._planning, stored)
+        case, size = wave.plan.recursive_case(node), wave.plan.recursive_size(node)
+        found = RecursionUpdate(node, job, case, size, self._chooser).go(decision)
         if found is not decision:
             self._chooser.log.replace(node.id, found)
         return found
@@ -174,25 +173,19 @@ class DerivedChanges:
         weighted change, of a set for what it gained and for what it lost."""
         while True:
             if decision.strategy is Strategy.NAIVE:
-                decision = decision.instead(_recomputation(node))
+                decision = decision.instead(recomputation(node, self._graph).name)
             strategy = decision.strategy
-            below = frozenset(wave.changed & node.influents(strategy).keys())
-            if not below or strategy is Strategy.APART:  # that is found by what lies above
+            way = find(strategy, node)
+            below = frozenset(wave.changed & way.influents(node).keys())
+            if not below:
                 return decision, below, ()
             try:
-                found = self._queries_made(node, strategy, below)
+                found = way.queries(Job(node, below, self._planning))
                 return decision, below, tuple(map(wave.answers.of, found))
             except SafetyFault as fault:
                 if not node.is_refused(fault, strategy, below, self._planning):
                     raise
                 decision = wave.plan.decide_again(node)
-
-    def _queries_made(
-        self, node: DerivedNode, strategy: str, below: frozenset[str]
-    ) -> tuple[Query, ...]:
-        if not node.part.relation.is_set:
-            return (node.weighted_query(strategy, below, self._planning),)
-        return tuple(node.query(sign, strategy, below, self._planning) for sign in (1, -1))
 
     def _fill(self, node: DerivedNode, wave: Wave, decision: Decision) -> Decision:
         plan = wave.plan
@@ -203,7 +196,8 @@ class DerivedChanges:
             if decision.strategy is Strategy.APART:
                 return self._skip(node, wave, TOO_LONG)
             try:
-                plan.run(node, decision.strategy, partial(_take_in, node, queries))
+                way, job = find(decision.strategy, node), Job(node, below, self._planning)
+                plan.run(node, decision.strategy, partial(way.run, job, queries))
                 break
             except TookTooLong:
                 node.delta.clear()
@@ -227,19 +221,3 @@ class DerivedChanges:
             if copy.size() > tuning.MOST_COPIED_ROWS:
                 copy.drop()
                 node.copy = None
-
-
-def _recomputation(node: DerivedNode) -> Strategy:
-    """How both states of a node are compared."""
-    if node.copy is not None and node.copy.holds():
-        return Strategy.COPIED
-    return Strategy.APART if node.is_apart else Strategy.NAIVE
-
-
-def _take_in(node: DerivedNode, queries: Sequence[Query]) -> None:
-    """Fill the Δ-set of a node."""
-    if not node.part.relation.is_set:
-        node.delta.fill_weighted(queries[0])
-        return
-    for query, sign in zip(queries, (1, -1), strict=True):
-        node.delta.fill(query, sign)

@@ -11,6 +11,7 @@ unknown (None), unless they are stored.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -66,3 +67,9 @@ class States:
     def taken_back(self, query: Query, changed: frozenset[str]) -> list[Row]:
         with self.planning.engine.capture.before(self.captures[name] for name in sorted(changed)):
             return query.rows(())
+
+    def last_look(self, view: str) -> datetime.datetime:
+        return self.moments.last(view)
+
+    def note_look(self, view: str) -> None:
+        self.moments.note(view)

@@ -297,6 +297,7 @@ class Graph:
             kept_rows=keep.open(RecursiveRows(kept_relations(part), relation.id)),
             refused=refused,
             is_far=bool(far),
+            delta_of=self._engine.capture.delta,
         )
 
     def _may_keep(self, node: Node) -> bool:

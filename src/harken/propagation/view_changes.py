@@ -5,7 +5,7 @@ Law: what a view gained and lost is exactly the difference of its rows between t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -15,9 +15,11 @@ from harken.errors import HarkenError, SafetyFault, is_of_data
 from harken.maintenance.chooser import Chooser
 from harken.maintenance.decisions import Because, Decision
 from harken.maintenance.derivation_tally import Tally
-from harken.maintenance.nodes import Node, Planning, ViewNode, counted, difference
+from harken.maintenance.nodes import Node, Planning, ViewNode, difference
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.strategies import Strategy
+from harken.maintenance.strategies.base import Job
+from harken.maintenance.strategies.registry import find, recomputation
 from harken.maintenance.watched import WatchedView
 from harken.maintenance.wave_learning import TookTooLong
 from harken.maintenance.wave_plan import UNCHANGED
@@ -201,34 +203,16 @@ class ViewChanges:
         self,
         node: ViewNode,
         strategy: str,
-        queries: Sequence[Query],
+        queries: tuple[Query, ...],
         below: frozenset[str],
     ) -> tuple[list[Row], list[Row]]:
         """What a condition has gained and lost."""
-        if not queries:
+        if not below:
             return [], []
-        if strategy == Strategy.STORED:
-            assert node.old_state is not None
-            return difference(
-                queries[0].rows(()), self._planning.engine.matching(node.old_state, {})
-            )
-        if strategy == Strategy.MOVED:
-            return self._moved(node, *queries)
-        if strategy == Strategy.APART:
-            before = self._states.taken_back(queries[0], below)
-            return difference(queries[0].rows(()), before)
-        if node.is_weighed(strategy):
-            return counted(queries[0])
-        return queries[0].rows(()), queries[1].rows(()) if len(queries) > 1 else []
+        return find(strategy, node).run(self._job(node, below), queries)
 
-    def _moved(self, node: ViewNode, now: Query, before: Query) -> tuple[list[Row], list[Row]]:
-        """What a condition that asks for the time has gained and lost since it was looked at."""
-        name = node.view.name
-        with self._planning.engine.connection.at(self._moments.last(name)):
-            rows = before.rows(())
-        found = difference(now.rows(()), rows)
-        self._moments.note(name)
-        return found
+    def _job(self, node: ViewNode, below: frozenset[str], losses: bool = True) -> Job:
+        return Job(node, below, self._planning, losses=losses, past=self._states)
 
     def naively(self, wave: Wave, node: ViewNode) -> Callable[[], object]:
         """The work of recomputing a view."""
@@ -237,12 +221,7 @@ class ViewChanges:
         return partial(self._changes, node, decision.strategy, queries, below)
 
     def _recomputation(self, node: ViewNode) -> Strategy:
-        """How all rows of a condition are compared with those of before."""
-        if node.old_state is None:
-            if node.view.moves:
-                return Strategy.MOVED
-            return Strategy.APART if node.is_apart else Strategy.NAIVE
-        return Strategy.STORED if self._chooser.is_of_far(node) else Strategy.COPIED
+        return recomputation(node, self._graph, self._chooser.is_of_far(node)).name
 
     def queries(
         self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
@@ -264,38 +243,17 @@ class ViewChanges:
             if decision.strategy is Strategy.NAIVE:
                 decision = decision.instead(self._recomputation(node))
             strategy = decision.strategy
-            below = frozenset(wave.changed & node.influents(strategy).keys())
+            way = find(strategy, node)
+            below = frozenset(wave.changed & way.influents(node).keys())
             if not below:
                 return decision, below, ()
             try:
-                found = self._queries_for(node, strategy, below, wants_minus)
+                losses = node.view.needs_losses or wants_minus(node.view.name)
+                found = way.queries(self._job(node, below, losses))
                 return decision, below, tuple(map(wave.answers.of, found))
             except SafetyFault as fault:
                 if not node.is_refused(fault, strategy, below, self._planning):
                     raise
-
-    def _queries_for(
-        self,
-        node: ViewNode,
-        strategy: str,
-        below: frozenset[str],
-        wants_minus: Callable[[str], bool],
-    ) -> tuple[Query, ...]:
-        if strategy in (Strategy.STORED, Strategy.APART):
-            return (node.whole(self._planning),)
-        if strategy == Strategy.MOVED:
-            return self._both_states(node, below)
-        if node.is_weighed(strategy):
-            return (node.weighted_query(strategy, below, self._planning),)
-        condition = node.view
-        losses = condition.needs_losses or wants_minus(condition.name)
-        return tuple(
-            node.query(sign, strategy, below, self._planning, condition.strict)
-            for sign in ((1, -1) if losses else (1,))
-        )
-
-    def _both_states(self, node: ViewNode, below: frozenset[str]) -> tuple[Query, Query]:
-        return node.whole(self._planning), node.rows_before(below, self._planning)
 
     @contextmanager
     def reading_recursions(self, node: Node) -> Iterator[None]:

@@ -1,0 +1,205 @@
+"""What a strategy is: a class that says whether it applies, what it would take, and how it runs.
+
+    applies(node)           can it find the change of this node at all?
+    is_ready(node, graph)   is what it reads kept, and that of now?
+    estimate(node, wave)    the seconds that it takes, by what it took before; None if not measured
+    cost(node, sizes, ...)  the same in units of the cost model, when nothing was measured
+    queries(job)            what it is going to ask, so that several nodes can ask together
+    run(job, queries)       find the change: the rows of a view, or the Δ-set of a node below
+
+Law: whichever runs, the change is the difference between the rows now and the rows before.
+"""
+
+from __future__ import annotations
+
+import datetime
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
+
+from harken.calculus.differentials import Change
+from harken.engines.protocol import Query
+from harken.ir.clauses import Program, written_out
+from harken.ir.relations import Relation
+from harken.maintenance import tuning
+from harken.maintenance.nodes import (
+    DerivedNode,
+    Monitored,
+    Node,
+    Planning,
+    TotalsNode,
+    ViewNode,
+    counted,
+)
+from harken.maintenance.strategies.names import Strategy
+from harken.values.rows import Row
+
+if TYPE_CHECKING:
+    from harken.maintenance.chooser import Chooser
+    from harken.maintenance.wave_measurements import Nodes, WaveMeasurements
+
+Found: TypeAlias = tuple[list[Row], list[Row]]
+"""What a view gained and lost."""
+
+
+class Past(Protocol):
+    """The state before the change."""
+
+    def taken_back(self, query: Query, changed: frozenset[str]) -> list[Row]:
+        """The rows of a query with the changes of these relations taken back."""
+
+    def last_look(self, view: str) -> datetime.datetime: ...
+
+    def note_look(self, view: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A change to be found."""
+
+    node: Node
+    changed: frozenset[str]
+    """The changed relations that the strategy reads."""
+    planning: Planning
+    stored: frozenset[str] = frozenset()
+    """The stored relations below that have changed."""
+    losses: bool = True
+    """Are the rows that a view lost wanted as well?"""
+    past: Past | None = None
+
+
+class MaintenanceStrategy(ABC):
+    name: ClassVar[Strategy]
+
+    @abstractmethod
+    def applies(self, node: Node) -> bool:
+        """Can it find the change of this node at all?"""
+
+    @abstractmethod
+    def influents(self, node: Monitored) -> Mapping[str, Relation]:
+        """The relations whose Δ-sets it reads."""
+
+    @abstractmethod
+    def estimate(self, node: Node, wave: WaveMeasurements) -> float | None:
+        """The seconds that it takes, by what it took before; None if that was not measured."""
+
+    @abstractmethod
+    def cost(self, node: Node, sizes: Mapping[str, int], chooser: Chooser) -> float:
+        """What it takes for Δ-sets of these sizes, in units of the cost model."""
+
+    @abstractmethod
+    def queries(self, job: Job) -> tuple[Query, ...]:
+        """What it is going to ask."""
+
+    @abstractmethod
+    def run(self, job: Job, queries: tuple[Query, ...]) -> Found:
+        """Find the change; of a node below the views it is put into the Δ-set."""
+
+    def is_ready(self, node: Node, graph: Nodes) -> bool:
+        """Is what it reads kept, and that of now?"""
+        return True
+
+    def is_wanted(self, node: Node, graph: Nodes, chooser: Chooser) -> bool:
+        """Is all that it reads worth keeping?"""
+        return True
+
+    def reads(self, node: Node, graph: Nodes) -> list[TotalsNode]:
+        """The nodes of what it reads, kept or to be kept."""
+        return []
+
+    def is_too_long(
+        self, node: Node, changed: frozenset[str], recomputing: PlannedStrategy
+    ) -> bool:
+        """Is the statement so long that preparing it costs more than it saves?"""
+        return False
+
+    def planning_seconds(self, node: Node, changed: frozenset[str]) -> float:
+        """What it takes to plan the statement, if it is not planned yet."""
+        return 0.0
+
+
+class PlannedStrategy(MaintenanceStrategy):
+    """One that asks for the change in one query, or in one for each sign."""
+
+    @abstractmethod
+    def change(self, node: Monitored, changed: frozenset[str], checked: bool = True) -> Change:
+        """The programs for what a set gained and lost."""
+
+    @abstractmethod
+    def weighted_change(self, node: Monitored, changed: frozenset[str]) -> Program:
+        """The program for the change of a bag: its rows with weights."""
+
+    def is_weighed(self, node: Monitored) -> bool:
+        """Is the change one query for rows with weights, or one for each sign?"""
+        return not node.part.relation.is_set
+
+    def queries(self, job: Job) -> tuple[Query, ...]:
+        node = job.node
+        if self.is_weighed(node):
+            return (node.weighted_query(self, job.changed, job.planning),)
+        signs: tuple[int, ...] = (1, -1)
+        strict = True
+        if isinstance(node, ViewNode):
+            signs, strict = (1, -1) if job.losses else (1,), node.view.strict
+        return tuple(node.query(each, self, job.changed, job.planning, strict) for each in signs)
+
+    def run(self, job: Job, queries: tuple[Query, ...]) -> Found:
+        node = job.node
+        if isinstance(node, DerivedNode):
+            _fill(node, queries)
+            return [], []
+        if self.is_weighed(node):
+            return counted(queries[0])
+        return queries[0].rows(()), queries[1].rows(()) if len(queries) > 1 else []
+
+    # --- how long the statement is -----------------------------------------------------------
+
+    def term_count(self, node: Monitored, changed: frozenset[str]) -> int:
+        """How many terms the statement for the change has at the least."""
+        return 0
+
+    def length(self, node: Monitored, changed: frozenset[str]) -> int:
+        """How many literals the statement for the change has; if there are so many that it is not
+        made, how many at the least."""
+        key = (self.name, changed)
+        known = node.lengths.get(key)
+        if known is None:
+            known = self.term_count(node, changed)
+            if known <= tuning.LONGEST_STATEMENT:
+                is_set = node.part.relation.is_set
+                known = written_out(
+                    self.change(node, changed).plus
+                    if is_set
+                    else self.weighted_change(node, changed)
+                )
+            node.lengths[key] = known
+        return known
+
+    def is_too_long(
+        self, node: Node, changed: frozenset[str], recomputing: PlannedStrategy
+    ) -> bool:
+        """Where everything is made of one relation that changed, each mention of it, in both states
+        of the others, adds to what is looked at again."""
+        length = self.length(node, changed)
+        if length <= tuning.LONGEST_STATEMENT:
+            return False
+        whole = recomputing.length(node, frozenset(node.part.stored))
+        return length > tuning.LONGER_STATEMENT_FACTOR * whole
+
+    def planning_seconds(self, node: Node, changed: frozenset[str]) -> float:
+        if self.is_planned(node, changed):
+            return 0.0
+        return tuning.PLANNING_SECONDS_PER_SQUARED_LITERAL * self.length(node, changed) ** 2
+
+    def is_planned(self, node: Monitored, changed: frozenset[str]) -> bool:
+        key = (self.name, changed)
+        return key in node.plans or key in node.weighted
+
+
+def _fill(node: DerivedNode, queries: tuple[Query, ...]) -> None:
+    if not node.part.relation.is_set:
+        node.delta.fill_weighted(queries[0])
+        return
+    for query, sign in zip(queries, (1, -1), strict=True):
+        node.delta.fill(query, sign)
