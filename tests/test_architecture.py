@@ -21,7 +21,7 @@ GROUND = {"errors", "limits", "packages", "stack", "settings"}
 LANGUAGE = GROUND | {"values", "ir"}
 CORE = LANGUAGE | {"calculus", "planner"}
 ENGINE = CORE | {"engines", "engines.protocol"}
-BELOW_DATABASE = ENGINE | {"maintenance", "propagation", "sources"}
+BELOW_DATABASE = ENGINE | {"maintenance", "maintenance.strategies", "propagation", "sources"}
 BELOW_CONSUMERS = BELOW_DATABASE | {"database"}
 CONSUMERS = {"consumers", "consumers.rules", "consumers.constraints", "consumers.monitors"}
 LANGUAGES = {"lang", "lang.amosql", "lang.sql", "lang.datalog"}
@@ -47,8 +47,9 @@ PLAN = {
     "engines.spark": ENGINE | {"engines.delta"},
     "sources": ENGINE | {"engines.delta", "engines.spark"},
     "engines.placement": ENGINE | {"engines.sqlite", "engines.spark", "engines.delta", "sources"},
-    "maintenance": ENGINE,
-    "propagation": ENGINE | {"maintenance"},
+    "maintenance": ENGINE | {"maintenance.strategies"},
+    "maintenance.strategies": ENGINE | {"maintenance"},
+    "propagation": ENGINE | {"maintenance", "maintenance.strategies"},
     "database": BELOW_DATABASE,
     "consumers": BELOW_CONSUMERS,
     "consumers.rules": BELOW_CONSUMERS | {"consumers"},

@@ -141,6 +141,12 @@ SETTINGS: tuple[Setting, ...] = (
         "header_timeout", 10.0, "How long the head of a request may take.", "seconds", most=LONGEST
     ),
     Setting(
+        "kept_bytes",
+        2**30,
+        "What may be kept of views so that their changes cost less; 0 is no limit.",
+        unit="bytes",
+    ),
+    Setting(
         "lake_roots",
         ("/",),
         "The directories, and addresses such as s3://bucket/sales, that LOCATION may name in SQL.",

@@ -318,7 +318,10 @@ def test_small_changes_of_rules_do_not_look_at_the_clock(db: Database) -> None:
         "create rule r() as when for each integer i where f(i) > 5 do add log() = i; activate r();"
         "commit; set f(1) = 6; commit;"
     )
-    assert db.amosql("log();").rows == [(1,)]
+    assert clock.looks > 0  # the first one of its kind is broken off if it runs away
+    clock.looks = 0
+    db.amosql("set f(2) = 6; commit;")
+    assert sorted(db.amosql("log();").rows) == [(1,), (2,)]
     assert clock.looks == 0
 
 

@@ -46,6 +46,7 @@ from harken.database.objects import Object
 from harken.database.results import Result, Results
 from harken.errors import ClockWarning, LakeWarning, TypeFault
 from harken.limits import Watch
+from harken.maintenance.kept_budget import KeptReport
 from harken.settings import Settings
 from harken.statements.amosql.load import load_objects
 from harken.statements.language_registry import NO_OPTIONS, RunOptions
@@ -269,6 +270,12 @@ class Database:
         for `monitor`."""
         check_callable(listener, "the listener")
         self._programs.watch_views(lambda name: self.monitor(name, listener, warn=warn))
+
+    @exclusive
+    def kept(self) -> KeptReport:
+        """What this session keeps of views so that their changes cost less, and how large it is."""
+        self.internals.look()
+        return self.internals.network.kept.report()
 
     @exclusive
     def outboxes(self) -> list[OutboxStatus]:

@@ -98,7 +98,7 @@ def summarise_rule(internals: Internals, name: str) -> Summary:
         f"{rule.name} is a {semantics}, {rule.coupling} rule, {state}",
         _reads(nodes),
         _changes(nodes) if is_active else ("the rule is not active: its condition is not watched",),
-        _kept(nodes),
+        (*_kept(nodes), *_budget(internals, nodes)),
         _costs(nodes),
         warnings=untold(compiled.program),
         network=nodes,
@@ -125,7 +125,7 @@ def summarise_function(internals: Internals, function: Function, title: str) -> 
         warnings = untold(view.program)
     if relation.kind is Kind.STORED and not function.materialized:
         reads, changes = (), ("its rows are changed by statements, and recorded as they change",)
-    stored = (*own, *_kept(nodes))
+    stored = (*own, *_kept(nodes), *_budget(internals, nodes))
     return Summary(
         "function",
         function.id,
@@ -177,34 +177,55 @@ def _reads(nodes: tuple[NodeExplanation, ...]) -> tuple[Read, ...]:
 
 def _changes(nodes: tuple[NodeExplanation, ...]) -> tuple[str, ...]:
     """The last decision about each node, and the next one if it differs."""
-    found = []
+    found: dict[str, list[str]] = {}
     for each in nodes:
         last = each.decisions[-1] if each.decisions else None
         if last is not None:
-            found.append(f"{_of(each)}{last}")
+            found.setdefault(str(last), []).append(_of(each))
         if each.next is not None and (last is None or each.next.strategy != last.strategy):
-            found.append(f"{_of(each)}for one changed row, {each.next}")
-    return tuple(found)
+            found.setdefault(f"for one changed row, {each.next}", []).append(_of(each))
+    return tuple(f"{_together(of)}{line}" for line, of in found.items())
+
+
+def _together(labels: list[str]) -> str:
+    """The nodes that a line is about.
+
+    >>> _together(["count: ", "sum: "]), _together([""])
+    ('count, sum: ', '')
+    """
+    named = [each.removesuffix(": ") for each in dict.fromkeys(labels) if each]
+    return f"{', '.join(named)}: " if named else ""
 
 
 def _kept(nodes: tuple[NodeExplanation, ...]) -> tuple[str, ...]:
     return tuple(f"{_of(each)}{each.kept}" for each in nodes if each.kept)
 
 
+def _budget(internals: Internals, nodes: tuple[NodeExplanation, ...]) -> tuple[str, ...]:
+    """All that the session keeps, where this view has a part in it."""
+    if not any(each.kept for each in nodes):
+        return ()
+    report = internals.network.kept.report()
+    of = f" of {report.limit:,}" if report.limit else ""
+    return (f"all that this session keeps: {report.bytes:,}{of} bytes",)
+
+
 def _costs(nodes: tuple[NodeExplanation, ...]) -> tuple[str, ...]:
     """The cost of the last changes, and earlier measurements."""
-    last = (
-        f"{_of(each)}{1e3 * taken.seconds:.2f} ms for the last change, by {taken.strategy}"
-        for each in nodes
-        for taken in reversed(each.decisions)
-        if taken.seconds is not None
-    )
+    last = []
+    for each in nodes:
+        timed = [taken for taken in each.decisions if taken.seconds is not None]
+        for taken in reversed(timed):
+            when = "for the last change" if taken is timed[-1] else "for one before"
+            last.append(
+                f"{_of(each)}{1e3 * (taken.seconds or 0.0):.2f} ms {when}, by {taken.strategy}"
+            )
     return (*last, *(f"{_of(each)}{line}" for each in nodes for line in each.measured))
 
 
 def _of(node: NodeExplanation) -> str:
     """The node that a line is about, unless it is the view or condition itself."""
-    return "" if node.kind == "condition" else f"{node.id}: "
+    return "" if node.kind == "condition" else f"{node.label or node.id}: "
 
 
 def _rows(number: int) -> str:

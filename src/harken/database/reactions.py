@@ -26,7 +26,9 @@ class Reactions:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         special = SpecialRelations(self._is_told, is_parameters, frozenset({ACTIVATED.id}))
-        self.network = Network(runtime.engine, runtime.catalog, special)
+        self.network = Network(
+            runtime.engine, runtime.catalog, special, lambda: int(runtime.settings["kept_bytes"])
+        )
         self.trace = Trace(lambda rows, types: runtime.show_rows(decode_rows(rows, types)))
         self.check_phase = CheckPhase(self.network, self.trace)
         self._read_dropped: set[str] = set()

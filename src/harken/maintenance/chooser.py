@@ -17,7 +17,7 @@ Law: a decision never changes an answer, only what it takes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from harken.calculus.bags import differentiate_bag, recompute_bag
@@ -30,8 +30,9 @@ from harken.ir.clauses import Program, atoms
 from harken.ir.relations import Relation
 from harken.maintenance import tuning
 from harken.maintenance.decisions import Because, Decision, DecisionLog, TakenDecision
+from harken.maintenance.kept_budget import KeptBudget
 from harken.maintenance.measurement_store import MeasurementStore
-from harken.maintenance.measurements import Experience
+from harken.maintenance.measurements import Case, Experience
 from harken.maintenance.nodes import Costs, Monitored, Node, TotalsNode, ViewNode
 from harken.maintenance.strategies.base import MaintenanceStrategy
 from harken.maintenance.strategies.names import Strategy
@@ -40,6 +41,8 @@ from harken.planner.cost import CostModel
 from harken.planner.network_nodes import Part
 from harken.planner.screen import ALTERNATIVES, Screener, choose_screener
 
+COUNTED: Case = (Strategy.COUNTING, frozenset())
+"""Counting all derivations of a view."""
 SMALL = {
     each: Decision(each, Because.SMALL_CHANGE)
     for each in (Strategy.INCREMENTAL, Strategy.TOTALS, Strategy.COUNTING)
@@ -63,6 +66,7 @@ class Chooser:
         is_far: Callable[[Relation], bool],
         counts_far: Callable[[], bool],
         store: MeasurementStore,
+        kept_bytes: Callable[[], int] = lambda: 0,
     ) -> None:
         """`counts_far` says whether there is someone to make totals of what is far away."""
         self.statistics = statistics
@@ -71,6 +75,7 @@ class Chooser:
         self._forced: str | None = None
         self.version = 0
         self.store = store
+        self.budget = KeptBudget(kept_bytes)
         self._is_experienced = False
         self.log = DecisionLog()
         self._settled: dict[frozenset[str], _Settled] = {}
@@ -182,6 +187,29 @@ class Chooser:
         rows = self.statistics.sizes(node.part.stored)
         return tuning.RECOMPUTE_SECONDS_PER_ROW * sum(rows.values())
 
+    def first_limit(self, nodes: Iterable[Node]) -> float:
+        """The seconds that a strategy may take the first time, for these nodes, before it counts as
+        running away: many times what recomputing takes, or is thought to take."""
+        first, seconds = tuning.FIRST_REDERIVATION_LIMIT, 0.0
+        for node in nodes:
+            seconds = max(seconds, self.naive_seconds(node))
+            if self.is_of_far(node):
+                first = tuning.FIRST_LAKE_REDERIVATION_LIMIT
+        return tuning.RUNAWAY_FACTOR * max(first, seconds)
+
+    def ran_away(self, node: Node, case: Case, size: int) -> bool:
+        """Was a strategy broken off for such a change, and the sizes have not doubled since?"""
+        known = self.experience(node)
+        return known is not None and known.ran_away(case, size)
+
+    def note_runaway(self, node: Node, case: Case, size: int, seconds: float) -> None:
+        """A strategy was broken off, in its first attempt."""
+        known = self.experience(node) or self.begin_experience(node)
+        known.note_runaway(case, size, seconds)
+        self.note_experienced()
+        self.learnt(node, known)
+        self.raise_version()
+
     def is_settled(self, changed: Collection[str], size: int) -> bool:
         """Were changes of these relations, of this size, followed faster than recomputing takes?"""
         settled = self._settled.get(frozenset(changed))
@@ -264,10 +292,14 @@ class Chooser:
         again as they had the last time."""
         if self.is_of_far(node) and not self._counts_far():
             return False  # to keep them, all members would have to come here once
+        if not self.budget.allows(node.table):
+            return False
         changes = self._transactions(node)
         if node.failed_at and changes < tuning.ASK_AGAIN_FACTOR * node.failed_at:
             return False
-        if isinstance(node.totals, FirstRows | Derivations):
+        if isinstance(node.totals, Derivations):
+            return not self.ran_away(node, COUNTED, 1)
+        if isinstance(node.totals, FirstRows):
             return True
         if not node.asked_at or changes >= tuning.ASK_AGAIN_FACTOR * node.asked_at:
             node.asked_at = max(1, changes)
@@ -288,7 +320,13 @@ class Chooser:
         node.failed_at = max(1, self._transactions(node))
         self.raise_version()
 
-    def _transactions(self, node: TotalsNode) -> int:
+    def worth(self, node: Node, above: Iterable[Node]) -> float:
+        """The seconds that what is kept for a node saves, about: what recomputing the nodes above
+        takes, for each transaction that changed it."""
+        seconds = max((self.naive_seconds(each) for each in (node, *above)), default=0.0)
+        return seconds * (1 + self._transactions(node))
+
+    def _transactions(self, node: Node) -> int:
         """How many transactions have changed what the members are made of."""
         updates = self.statistics.updates
         return sum(updates[name].transactions for name in node.part.stored if name in updates)

@@ -49,6 +49,7 @@ class Because(StrEnum):
     RECOMPUTED_ABOVE = "recomputed-above"
     TOO_MANY_ROWS = "too-many-rows"
     RAN_AWAY = "ran-away"
+    OVER_BUDGET = "over-budget"
     FAILED = "failed"
     NO_CHANGE = "no-change"
     NO_EVENT = "no-event"
@@ -81,7 +82,8 @@ _SENTENCES = {
     Because.NOT_NEEDED: "every view above is recomputed",
     Because.RECOMPUTED_ABOVE: "recomputing the views above takes less",
     Because.TOO_MANY_ROWS: "too many rows would have to be fetched from the lake",
-    Because.RAN_AWAY: "the strategy that was asked for took far too long and was broken off",
+    Because.RAN_AWAY: "a strategy ran away and was broken off, until the sizes have doubled",
+    Because.OVER_BUDGET: "what it needs to keep does not fit into kept_bytes",
     Because.FAILED: "an expression failed for some rows",
     Because.NO_CHANGE: "nothing that it reads has changed",
     Because.NO_EVENT: "no event of it happened",

@@ -247,6 +247,8 @@ class Experience:
 
     def thought(self, case: Case, size: int) -> float:
         """The seconds that differentials are thought to take, for comparing them."""
+        if self.ran_away(case, size):
+            return math.inf
         known = self.taken.get(case, {}).get(size.bit_length())
         differentials = self.expected(case, size)
         if known is not None and known.times == 0:
@@ -259,7 +261,7 @@ class Experience:
         """The strategy that was passed over, and may well have been the faster one, is thought a
         little faster from now on."""
         naive = self.naive_seconds
-        if naive is None or self.naive is None:
+        if naive is None or self.naive is None or self.ran_away(case, size):
             return
         differentials = self.thought(case, size)
         known = self.taken.get(case, {}).get(size.bit_length())

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from harken.calculus.bags import differentiate_bag
+from harken.calculus.counting import Derivations
 from harken.calculus.differentials import Change, differentiate
+from harken.calculus.first_rows import FirstRows
 from harken.calculus.states import from_copies, in_old_state
 from harken.calculus.totals import Summary
 from harken.engines.protocol import (
@@ -105,6 +107,8 @@ class Monitored:
     """Is one statement for both states too much?"""
     following: Sequence[MaintenanceStrategy] | None = None
     """The strategies that may follow its changes, the most preferred first, once asked for."""
+    finished: set[tuple[str, int]] = field(default_factory=set)
+    """The strategies that found a change of this magnitude (a power of two) in this session."""
     is_fresh: bool = False
     """Has a plan of it been made that has not run yet?"""
     stored_below: Mapping[str, StoredRows] = field(default_factory=dict)
@@ -241,6 +245,13 @@ class TotalsNode(DerivedNode):
     """How many transactions had changed the members when it was decided whether to keep them."""
     failed_at: int = 0
     """How many when computing them last failed."""
+
+    @property
+    def kind(self) -> str:
+        """What is kept, in words."""
+        if isinstance(self.totals, Derivations):
+            return "counts"
+        return "first rows" if isinstance(self.totals, FirstRows) else "totals"
 
     def follow(self, followers: MemberChanges) -> bool:
         """Bring the totals up to date; false if they could not be kept exactly."""

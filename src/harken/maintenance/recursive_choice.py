@@ -43,11 +43,16 @@ class RecursionUpdate:
 
     def go(self, decision: Decision) -> Decision:
         """Fill the Δ-set; the decision as it was carried out in the end."""
+        was_stored = self.node.kept_rows.is_built
         if decision.reason is Because.SETTLED:
-            return self._go_on(decision)
-        if decision.reason is Because.MEASURED:
-            return decision.instead(self._go_by_experience(decision))
-        return self._go_as_asked(decision)
+            found = self._go_on(decision)
+        elif decision.reason is Because.MEASURED:
+            found = decision.instead(self._go_by_experience(decision))
+        else:
+            found = self._go_as_asked(decision)
+        if not was_stored and self.node.kept_rows.is_built:
+            self.chooser.budget.note_built()
+        return found
 
     # --- without limits ----------------------------------------------------------------------
 
@@ -226,14 +231,15 @@ class RecursionUpdate:
 
     def _store_or_drop(self, strategy: Strategy, known: Experience, was_stored: bool) -> None:
         rows, course = self.node.kept_rows, self.node.course
+        is_allowed = self.chooser.budget.allows(rows)
         if strategy is Strategy.EXTERNAL and not was_stored:
-            if course.is_worth_a_try:
+            if course.is_worth_a_try and is_allowed:
                 self._try_to_store(known, course)
         elif was_stored and course.wants_no_rows(known):
             rows.drop()
             course.give_up_rows(known)
-        elif (strategy is Strategy.NAIVE or course.was_looked_at) and rows.is_larger_than(
-            tuning.MOST_COPIED_ROWS
+        elif (strategy is Strategy.NAIVE or course.was_looked_at) and (
+            not is_allowed or rows.is_larger_than(tuning.MOST_COPIED_ROWS)
         ):
             rows.drop()
 

@@ -70,9 +70,17 @@ class WaveLearning:
 
     def run(self, node: Node, strategy: Strategy, work: Callable[[], T]) -> T:
         """Do the work of a node within its time limit, and remember how long it took."""
-        is_fresh, node.is_fresh = node.is_fresh, False
-        if not self.measured.is_timed:
+        magnitude = (strategy, self.measured.size.bit_length())
+        if not self.measured.is_timed and magnitude in node.finished:
             return work()
+        found = self._run_limited(node, strategy, work)
+        node.finished.add(magnitude)
+        return found
+
+    def _run_limited(self, node: Node, strategy: Strategy, work: Callable[[], T]) -> T:
+        if not self.measured.is_timed:
+            return self._run_first(node, strategy, work)
+        is_fresh, node.is_fresh = node.is_fresh, False
         is_naive = strategy in FROM_SCRATCH
         if is_fresh and not is_naive:
             self._fresh.add(node.id)
@@ -94,6 +102,25 @@ class WaveLearning:
         if is_naive:
             self._note_naive(node, took)
         return found
+
+    def _run_first(self, node: Node, strategy: Strategy, work: Callable[[], T]) -> T:
+        """Do the work of a node that is not timed, for the first time: it is broken off if it runs
+        away. Then the rest of the wave is timed."""
+        if strategy in FROM_SCRATCH:
+            return work()
+        started = self._connection.working_time()
+        above = (
+            self.measured.graph.affects[node.id].values() if isinstance(node, DerivedNode) else ()
+        )
+        try:
+            with self._connection.limited(self._chooser.first_limit((node, *above))):
+                return work()
+        except BrokenOff:
+            took = self._connection.working_time() - started
+            case, size = self.measured.case(node, strategy)
+            self._chooser.note_runaway(node, case, size, took)
+            self.measured.begin_timing(node, took)
+            raise TookTooLong from None
 
     # --- recording ---------------------------------------------------------------------------
 
@@ -149,7 +176,7 @@ class WaveLearning:
             if isinstance(node, ViewNode):
                 self._sample(node, query)
         self._raise_version_if_turned()
-        if all(map(self._is_clear, considered)):
+        if not measured.has_runaway and all(map(self._is_clear, considered)):
             known = filter(None, map(measured.experience, considered))
             naive = [each.naive_seconds for each in known if each.naive_seconds is not None]
             fastest = min(naive, default=math.inf)

@@ -50,6 +50,8 @@ class WaveMeasurements:
     """Small changes are not timed, unless there is a measurement to compare them with."""
     is_settled: bool = False
     """Were changes like this one followed faster than recomputing takes?"""
+    has_runaway: bool = False
+    """Was a strategy broken off that ran for the first time?"""
     size: int = 0
     """The changed rows of all stored relations when the wave began."""
     incoming: frozenset[str] = frozenset()
@@ -90,6 +92,13 @@ class WaveMeasurements:
             self.considered[node.id] = node
             self._verdicts[node.id] = self.verdict(node, self.expected_strategy(node))
         return self._verdicts[node.id]
+
+    def begin_timing(self, node: Node, took: float) -> None:
+        """A strategy ran away, though nothing was to be timed: now it is."""
+        self.is_timed = self.has_runaway = True
+        self.took[node.id] = self.took.get(node.id, 0.0) + took
+        self._known.clear()
+        self._verdicts.clear()
 
     def verdict(self, node: Node, strategy: Strategy) -> bool | None:
         """The same, of differentials by one strategy."""

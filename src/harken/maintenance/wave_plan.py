@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from harken.engines.protocol import Connection
 from harken.maintenance import tuning
-from harken.maintenance.chooser import Chooser
+from harken.maintenance.chooser import COUNTED, Chooser
 from harken.maintenance.decisions import Because, Decision
 from harken.maintenance.nodes import DerivedNode, Node, TotalsNode, ViewNode
 from harken.maintenance.recursive_nodes import RecursiveNode
@@ -121,6 +121,8 @@ class WavePlan:
             return NOT_NEEDED
         if any(each.strategy == Strategy.NAIVE for each in self.graph.views_above(node)):
             return FORCED
+        if not node.table.holds() and not self.chooser.budget.allows(node.table):
+            return Decision(Strategy.NAIVE, Because.OVER_BUDGET)
         if self.depends_on_skipped(node):
             return Decision(Strategy.NAIVE, Because.BELOW_SKIPPED, build=(node,))
         if not node.table.holds():
@@ -134,6 +136,8 @@ class WavePlan:
                 return Decision(Strategy.SKIPPED, Because.RECOMPUTED_ABOVE)
             return BELOW_SKIPPED
         wanted = self._wanted_of(node)
+        if wanted is Strategy.MATERIALIZED and not self.chooser.budget.allows(node.kept_rows):
+            return Decision(Strategy.EXTERNAL, Because.OVER_BUDGET)
         if wanted is not None:
             return Decision(wanted, Because.FORCED)
         return self._pick(node) if self.measured.is_needed(node) else NOT_NEEDED
@@ -172,6 +176,12 @@ class WavePlan:
         """Kept totals follow their members, unless that takes longer than doing without."""
         if self.chooser.forced == Strategy.NAIVE:
             return Decision(Strategy.SKIPPED, Because.FORCED)
+        case, size = self.measured.case(node, Strategy.FOLLOWED)
+        for each in ((case, size), (COUNTED, 1)):
+            if self.chooser.ran_away(node, *each):
+                return Decision(Strategy.SKIPPED, Because.RAN_AWAY)
+        if not self.chooser.budget.allows(node.table):
+            return Decision(Strategy.SKIPPED, Because.OVER_BUDGET)
         if not self.chooser.wants_totals(node):
             return Decision(Strategy.SKIPPED, Because.NOT_WORTH_KEEPING)
         if self.measured.are_totals_flooded(node, self.sizes):

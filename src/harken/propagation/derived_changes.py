@@ -216,7 +216,8 @@ class DerivedChanges:
         if strategy == Strategy.COPIED:
             assert copy is not None
             copy.follow(None, node.delta)
-        elif copy is not None:
+        elif copy is not None and self._chooser.budget.allows(copy):
+            self._chooser.budget.note_built()
             copy.build(self._planning.compile(node.part.program))
             if copy.size() > tuning.MOST_COPIED_ROWS:
                 copy.drop()

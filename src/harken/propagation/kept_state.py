@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from harken.calculus.counting import Derivations
 from harken.engines.protocol import BrokenOff
 from harken.errors import HarkenError, is_of_data
-from harken.maintenance.chooser import Chooser
-from harken.maintenance.nodes import Planning, TotalsNode, ViewNode, build
+from harken.maintenance.chooser import COUNTED, Chooser
+from harken.maintenance.kept_budget import KeptReport
+from harken.maintenance.nodes import DerivedNode, Planning, TotalsNode, ViewNode, build
 from harken.maintenance.round_nodes import RoundsNode
 from harken.propagation.graph import Graph
 from harken.propagation.wave import Wave
@@ -33,6 +35,23 @@ class KeptState:
             self.turn(node)
         if wanted or wave.to_turn:
             self._chooser.raise_version()
+            self._chooser.budget.note_built()
+        if self._chooser.budget.is_due():
+            self.enforce_budget()
+
+    def enforce_budget(self) -> None:
+        """Drop what saves the least per byte, if all that is kept takes more than it may."""
+        nodes = self._graph.derived.values()
+
+        def worth(node: DerivedNode) -> float:
+            return self._chooser.worth(node, self._graph.above(node))
+
+        if self._chooser.budget.enforce(nodes, worth):
+            self._chooser.raise_version()
+
+    def report(self) -> KeptReport:
+        """All that is kept, and how large it is."""
+        return self._chooser.budget.report(self._graph.derived.values())
 
     def build_kept(self, node: ViewNode) -> None:
         """Build what a new view wants to keep, so that it is there for the first change."""
@@ -45,13 +64,20 @@ class KeptState:
         )
         self.keep(wanted)
         for each in self._graph.rounds_below(node):
-            if each.refused is None and not each.table.holds():
+            allowed = each.refused is None and self._chooser.budget.allows(each.table)
+            if allowed and not each.table.holds():
                 self.store_rounds(each)
+        self._chooser.budget.note_built()
+        if self._chooser.budget.is_due():
+            self.enforce_budget()
 
     def keep(self, nodes: Iterable[TotalsNode]) -> None:
         """Compute totals of members as they are now. Where that fails, of a group perhaps that no
         view asks for, none are kept."""
         nodes = list(nodes)
+        for each in [node for node in nodes if isinstance(node.totals, Derivations)]:
+            nodes.remove(each)
+            self._count(each)
         try:
             build(nodes, self._planning)
         except HarkenError as error:
@@ -59,6 +85,18 @@ class KeptState:
                 raise
             for each in nodes:
                 self._keep_if_possible(each)
+
+    def _count(self, node: TotalsNode) -> None:
+        """Count derivations, unless there are so many that it takes far longer than evaluating the
+        view once."""
+        above = self._graph.above(node)
+        started = self._planning.clock()
+        try:
+            with self._planning.engine.connection.limited(self._chooser.first_limit(above)):
+                self._keep_if_possible(node)
+        except BrokenOff:
+            node.table.drop()
+            self._chooser.note_runaway(node, COUNTED, 1, self._planning.clock() - started)
 
     def _keep_if_possible(self, node: TotalsNode) -> None:
         try:

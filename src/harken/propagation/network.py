@@ -40,12 +40,16 @@ MANY_CHANGED = 10_000
 
 class Network:
     def __init__(
-        self, engine: Engine, schema: Schema, special: SpecialRelations | None = None
+        self,
+        engine: Engine,
+        schema: Schema,
+        special: SpecialRelations | None = None,
+        kept_bytes: Callable[[], int] = lambda: 0,
     ) -> None:
         self._engine = engine
         store = MeasurementStore(engine.connection)
         self.chooser = Chooser(
-            engine.statistics, engine.is_in_lake, lambda: engine.has_spark, store
+            engine.statistics, engine.is_in_lake, lambda: engine.has_spark, store, kept_bytes
         )
         self.captures = Captures(engine)
         self.graph = Graph(

@@ -9,10 +9,11 @@ from typing import cast
 from harken.calculus.counting import Derivations
 from harken.calculus.differentials import Differential, differentiate
 from harken.calculus.first_rows import FirstRows
+from harken.calculus.totals import Totals
 from harken.consumers.rules.definition import CompiledRule
 from harken.database.runtime import Runtime
 from harken.engines.access_paths import Reach, described
-from harken.engines.protocol import Engine, KeptCounts
+from harken.engines.protocol import AnyKept, Engine, KeptCounts
 from harken.ir.printer import print_clause, print_definition, print_literal, print_program
 from harken.ir.relations import Kind, Relation
 from harken.maintenance import tuning
@@ -71,8 +72,23 @@ class DecisionExplanation:
     """The time that the last of these changes took, if it was measured."""
 
     def __str__(self) -> str:
-        numbers = ", ".join(f"{name} {value:.4g}" for name, value in self.numbers.items())
+        numbers = ", ".join(_in_words(name, value) for name, value in self.numbers.items())
         return f"{self.sentence} ({numbers})" if numbers else self.sentence
+
+
+def _in_words(name: str, value: float) -> str:
+    """A number that a decision was made by.
+
+    >>> _in_words("changed_rows", 1000), _in_words("recompute_seconds", 0.0021)
+    ('1,000 changed rows', 'recompute 2.1 ms')
+    """
+    what, _, unit = name.rpartition("_")
+    what = what.replace("_", " ")
+    if unit == "seconds":
+        return f"{what} {1e3 * value:.3g} ms"
+    if unit == "rows":
+        return f"{value:,.0f} {what} row{'' if value == 1 else 's'}"
+    return f"{what} {unit} {value:.4g}"
 
 
 def _explained(
@@ -109,6 +125,8 @@ class NodeExplanation:
     each_row: tuple[tuple[str, float], ...] = ()
     """The cost of the differentials for one changed row of each influent."""
     kept: str = ""
+    label: str = ""
+    """What a person calls it."""
     measured: tuple[str, ...] = ()
     """Measured times of computing its change; where there are any, the estimates are not used."""
 
@@ -281,6 +299,7 @@ class _Nodes:
                 for name, cost in (costs.each_row.items() if costs and not recursive else ())
             ),
             kept=self._kept(node),
+            label=_label_for_people(node),
             measured=tuple(node.experience.lines()) if node.experience is not None else (),
             decisions=tuple(
                 _explained(each.decision, each.times, each.seconds)
@@ -304,8 +323,13 @@ class _Nodes:
             members = self.network.chooser.members(node)
             wanted = self.network.chooser.wants_totals(node)
             verb = "are kept" if wanted else "are not kept"
-            rows = f", {node.table.size()} of them" if node.table.holds() else ""
+            is_there = node.table.holds()
+            rows = f", {node.table.size()} of them, {_size(node.table)}" if is_there else ""
+            if wanted and not is_there:
+                verb = "are to be kept"
             if isinstance(node.totals, Derivations):
+                if not wanted:
+                    return "derivations are not counted: that ran away and was broken off"
                 return counted(node)
             if isinstance(node.totals, FirstRows):
                 return f"first rows {verb}{rows}, in their order"
@@ -316,11 +340,14 @@ class _Nodes:
         if isinstance(node, RecursiveNode) and node.refused is None:
             if not node.kept_rows.holds():
                 return "nothing is stored for it: what a change needs is rederived on demand"
-            return f"{node.kept_rows.size()} rows are stored of it and of what it depends on"
+            size = _size(node.kept_rows)
+            return (
+                f"{node.kept_rows.size()} rows are stored of it and of what it depends on, {size}"
+            )
         if isinstance(node, RoundsNode) and node.refused is None:
             if not node.table.holds():
                 return "its rounds will be stored after the next change"
-            return f"its rounds are stored: {node.table.size()} rows"
+            return f"its rounds are stored: {node.table.size()} rows, {_size(node.table)}"
         if isinstance(node, RecursiveNode | RoundsNode):
             return f"recomputed at each change: {node.refused}"
         return ""
@@ -343,6 +370,21 @@ class _Nodes:
             else f"{updates.transactions} transactions have changed {updates.rows} rows, lately "
             f"{updates.lately:.1f} each; the screener is for {screener.changes:.1f}",
         )
+
+
+def _size(kept: AnyKept) -> str:
+    return f"{kept.measure().bytes:,} bytes"
+
+
+def _label_for_people(node: Node) -> str:
+    """What is kept for a view has no name of its own."""
+    if isinstance(node, TotalsNode):
+        totals = node.totals
+        if isinstance(totals, Totals):
+            groups = len(totals.groups)
+            return f"{totals.aggregate} by {groups} column{'' if groups == 1 else 's'}"
+        return node.kind
+    return _node_label(node)
 
 
 def _node_label(node: Node) -> str:
