@@ -105,7 +105,7 @@ def test_explain_names_the_strategies_and_the_one_in_use() -> None:
                 db.explain("path", verbose=True)
             )
             with db.monitor("path", where="x = 1", strategy="naive"):
-                assert "\nin use: naive; all rows are computed again" in str(
+                assert "\nin use: naive; all rows are recomputed at each change" in str(
                     db.explain("path", verbose=True)
                 )
         with db.monitor("path", strategy="external"):

@@ -295,13 +295,13 @@ class Chooser:
         if not self.budget.allows(node.table):
             return False
         changes = self._transactions(node)
-        if node.failed_at and changes < tuning.ASK_AGAIN_FACTOR * node.failed_at:
+        if node.failed_at and changes < tuning.DOUBLED * node.failed_at:
             return False
         if isinstance(node.totals, Derivations):
             return not self.ran_away(node, COUNTED, 1)
         if isinstance(node.totals, FirstRows):
             return True
-        if not node.asked_at or changes >= tuning.ASK_AGAIN_FACTOR * node.asked_at:
+        if not node.asked_at or changes >= tuning.DOUBLED * node.asked_at:
             node.asked_at = max(1, changes)
             members = self.members(node)
             weighed = tuning.JOINED_MEMBER_WEIGHT * max(1.0, members)
@@ -374,7 +374,7 @@ class Chooser:
 
 def _is_other(now: float, then: float) -> bool:
     """Has a relation become many times larger or smaller?"""
-    growth = tuning.OUTDATED_GROWTH
+    growth = tuning.DOUBLED
     return 1 + now > growth * (1 + then) or 1 + then > growth * (1 + now)
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from harken.maintenance import tuning
+from harken.maintenance import capacities
 from harken.maintenance.strategies import Strategy
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class DecisionLog:
     def add(self, node_id: str, decision: Decision) -> None:
         taken = self._by_node.get(node_id)
         if taken is None:
-            taken = self._by_node[node_id] = deque(maxlen=tuning.REMEMBERED_DECISIONS)
+            taken = self._by_node[node_id] = deque(maxlen=capacities.REMEMBERED_DECISIONS)
         if taken:
             last, before = taken[-1], taken[-1].decision
             if before is decision or (

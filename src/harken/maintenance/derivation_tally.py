@@ -30,7 +30,7 @@ class Tally(Outlay):
     """How many changes have gone the same way, and there was no reason to leave it."""
     _unwatched: int = 0
     _stored: frozenset[str] = frozenset()
-    _took: Experience = field(default_factory=lambda: Experience({}, memory=tuning.COUNTING_MEMORY))
+    _took: Experience = field(default_factory=lambda: Experience({}, memory=tuning.LONG_MEMORY))
 
     def is_watched(self) -> bool:
         """Is it remembered what the next change takes?"""

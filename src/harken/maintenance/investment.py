@@ -27,27 +27,19 @@ class Outlay:
     was_useless: bool = False
     """Whether it was built before, and dropped because it did not help."""
     known: Experience | None = None
-    _left: int = 0
 
     def experience(
         self, renew: Callable[[], Experience], memory: int = tuning.MEMORY
     ) -> Experience:
         """The measurements, started over when the relations have changed considerably."""
-        self._left -= 1
-        if self.known is None or self._left < 0:
-            known = renew()
-            if known is not self.known:
-                known.memory = memory
-                self.spent, self.was_useless = 0.0, False
-                build_seconds = tuning.BUILD_SECONDS_PER_ROW * known.now
-                self.trial = max(tuning.FIRST_INVESTMENT, build_seconds / self.share)
-            self.known, self._left = known, tuning.GROWTH_CHECK_INTERVAL
-        return self.known
-
-    @property
-    def was_looked_at(self) -> bool:
-        """Whether the sizes of the relations were checked just now."""
-        return self._left == tuning.GROWTH_CHECK_INTERVAL
+        known = renew()
+        if known is not self.known:
+            known.memory = memory
+            self.known = known
+            self.spent, self.was_useless = 0.0, False
+            build_seconds = tuning.BUILD_SECONDS_PER_ROW * known.now
+            self.trial = max(tuning.FIRST_INVESTMENT, build_seconds / self.share)
+        return known
 
     @property
     def is_worth_a_try(self) -> bool:
@@ -59,4 +51,4 @@ class Outlay:
         return self.share * self.spent
 
     def took_too_long(self) -> None:
-        self.trial = self.spent * tuning.RETRY_FACTOR
+        self.trial = self.spent * tuning.DOUBLED

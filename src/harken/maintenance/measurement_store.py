@@ -19,7 +19,7 @@ from collections.abc import Callable
 from harken.engines.protocol import Connection, Field, RecordKind
 from harken.ir.clauses import Program
 from harken.ir.printer import print_program
-from harken.maintenance import tuning
+from harken.maintenance import capacities
 from harken.maintenance.measurements import Experience
 
 MEASUREMENTS = RecordKind(
@@ -68,11 +68,11 @@ class MeasurementStore:
         for node_id, (program, measured) in self._unsaved.items():
             text = json.dumps(measured.to_json(), separators=(",", ":"))
             measured.is_news = False
-            if len(text) <= tuning.MOST_STORED_CHARACTERS:
+            if len(text) <= capacities.MOST_STORED_CHARACTERS:
                 row = (node_id, _digest(program), machine(), text)
                 records.add(MEASUREMENTS, row, replace=True)
         self._unsaved.clear()
-        records.remove_oldest(MEASUREMENTS, tuning.MOST_STORED_NODES)
+        records.remove_oldest(MEASUREMENTS, capacities.MOST_STORED_NODES)
 
     def _load(self) -> dict[str, tuple[str, str]]:
         if self._stored is None:

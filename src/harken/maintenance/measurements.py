@@ -38,7 +38,7 @@ class Taken:
 
     @property
     def at_least(self) -> float:
-        return tuning.INTERRUPTED_FACTOR * self.seconds if self.broken_off else self.seconds
+        return tuning.DOUBLED * self.seconds if self.broken_off else self.seconds
 
 
 @dataclass(slots=True)
@@ -147,7 +147,7 @@ class Experience:
         times = 0 if has_fetched and before is None and not broken_off else 1
         if before is not None and not before.broken_off:
             if broken_off and self.memory > tuning.MEMORY:
-                seconds, broken_off = tuning.INTERRUPTED_FACTOR * seconds, False
+                seconds, broken_off = tuning.DOUBLED * seconds, False
             if not broken_off:
                 times = min(before.times + 1, self.memory)
                 mean = before.seconds * size / before.size
@@ -267,8 +267,7 @@ class Experience:
         known = self.taken.get(case, {}).get(size.bit_length())
         if differentials > naive:
             if known is not None:
-                is_doubtful = known.times <= 1 and not known.broken_off
-                known.seconds *= tuning.SINGLE_RUN_DECAY if is_doubtful else tuning.DECAY
+                known.seconds *= tuning.DECAY
         elif differentials > tuning.CLOSE_RATIO * naive:
             self.naive *= tuning.DECAY
 
@@ -286,7 +285,7 @@ class Experience:
 
 
 def _is_news(seconds: float, stored: float) -> bool:
-    return not stored / tuning.STORE_AGAIN_FACTOR <= seconds <= stored * tuning.STORE_AGAIN_FACTOR
+    return not stored / tuning.DOUBLED <= seconds <= stored * tuning.DOUBLED
 
 
 def _beyond(smaller: list[Taken], size: int, is_far: bool) -> float:

@@ -51,7 +51,7 @@ class Mean:
     times: int = 0
 
     def note(self, seconds: float) -> None:
-        self.times = min(self.times + 1, tuning.RECURSION_MEMORY)
+        self.times = min(self.times + 1, tuning.LONG_MEMORY)
         self.seconds += (seconds - self.seconds) / self.times
 
 
@@ -170,8 +170,7 @@ class Course(Outlay):
         seconds -= known.expected(case, size)
         if len(self.above) == 2:
             seconds += self.above[True].seconds - self.above[False].seconds
-        least = -tuning.MOST_SAVINGS * (known.naive_seconds or 0.0)
-        self.regret = max(least, self.regret + seconds)
+        self.regret += seconds
 
     def note_above(self, seconds: float, stored: bool) -> None:
         """What reads the relation took so long."""
@@ -183,7 +182,7 @@ class Course(Outlay):
         """Stored rows were of no use: they are tried again when going without has taken longer."""
         enough = (known.naive_seconds or 0.0) / self.share
         self.regret, self.spent = 0.0, 0.0
-        self.trial = tuning.REBUILD_FACTOR * max(self.trial, enough)
+        self.trial = tuning.DOUBLED * max(self.trial, enough)
 
     def wants_no_rows(self, known: Experience) -> bool:
         """Have stored rows cost as much more as it takes to store them again?"""

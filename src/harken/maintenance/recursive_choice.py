@@ -164,7 +164,7 @@ class RecursionUpdate:
         node = self.node
         return node.course.experience(
             lambda: self.chooser.experience(node) or self.chooser.begin_experience(node),
-            tuning.RECURSION_MEMORY,
+            tuning.LONG_MEMORY,
         )
 
     def _go_by_experience(self, decision: Decision) -> Strategy:
@@ -238,9 +238,7 @@ class RecursionUpdate:
         elif was_stored and course.wants_no_rows(known):
             rows.drop()
             course.give_up_rows(known)
-        elif (strategy is Strategy.NAIVE or course.was_looked_at) and (
-            not is_allowed or rows.is_larger_than(tuning.MOST_COPIED_ROWS)
-        ):
+        elif strategy is Strategy.NAIVE and not is_allowed:
             rows.drop()
 
     def _try_to_store(self, known: Experience, course: Course) -> None:

@@ -24,8 +24,10 @@ views above are recomputed, unless measurements say otherwise."""
 ESTIMATED_CHANGE = 1_000.0
 """The cost model estimates differentials for one changed row and for this many. The difference is
 the cost per row."""
-OUTDATED_GROWTH = 2.0
-"""Estimates and measurements are discarded when a relation has grown or shrunk by this factor."""
+DOUBLED = 2.0
+"""What has grown by this factor is decided again: sizes of relations, numbers of changes, seconds
+spent, stored measurements. An interrupted run is assumed to take this many times as long as it ran,
+and a statement that is this many times as long as recomputing is not used."""
 RECOMPUTE_SECONDS_PER_ROW = 2e-6
 """Assumed cost of recomputing, in seconds per stored row, before the first measurement."""
 
@@ -47,11 +49,6 @@ LEAST_GROUP_MEMBERS = 5.0
 JOINED_MEMBER_WEIGHT = 5.0
 """A member that a join produces counts as this many. Without totals, the join runs once to find the
 changed groups, and again in both states to find their members."""
-MOST_COPIED_ROWS = 1_000_000
-"""A relation with more rows is not copied: neither its old state nor the rows of a recursion."""
-ASK_AGAIN_FACTOR = 2
-"""Whether totals are worth keeping, or can be computed after a failure, is asked again when this
-many times as many transactions have changed their members."""
 REBUILT_TOTALS_COST = 3.0
 """The cost of not following kept totals, in recomputations: the totals are built again, and the
 node that reads them is recomputed twice."""
@@ -64,11 +61,6 @@ relation than when it was chosen."""
 
 # --- planning --------------------------------------------------------------------------------
 
-LONGEST_STATEMENT = 3_000
-"""SQLite needs seconds or more to prepare a statement with more literals than this."""
-LONGER_STATEMENT_FACTOR = 2
-"""Differentials with such a long statement are used all the same, unless it has this many times the
-literals of the statement that recomputes."""
 MANY_CHANGED_RELATIONS = 3
 """A plan for this many changed relations or more is made only when it pays, since the number of
 combinations doubles with each relation. Plans for fewer are made at once."""
@@ -89,8 +81,6 @@ MEMORY = 2
 TIME_LIMIT_FACTOR = 1.25
 """Differentials are interrupted when they have taken this many times as long as recomputing. It is
 more than 1 because an interrupted run does not tell how long it would have taken."""
-INTERRUPTED_FACTOR = 2.0
-"""An interrupted run is assumed to take this many times as long as it ran."""
 SAMPLE_FACTOR = 20.0
 """The first evaluation of a view includes planning and cold indexes, so it is no good measurement
 of recomputing. Recomputing is timed once more when differentials have taken more than one part in
@@ -101,8 +91,6 @@ differentials since the first evaluation counts."""
 DECAY = 0.97
 """The measurement of the strategy that was not chosen is multiplied by this after each wave, so
 that a wrong measurement is corrected one day."""
-SINGLE_RUN_DECAY = 0.9
-"""The same for a measurement of a single run."""
 CLOSE_RATIO = 0.5
 """The measurement of recomputing decays only while differentials take a larger share of it."""
 FIRST_FETCH_DISCOUNT = 0.5
@@ -125,12 +113,8 @@ are not timed."""
 FIRST_INVESTMENT = 0.004
 """Storing rows or counting derivations is not tried before changes have taken this many seconds
 without."""
-RETRY_FACTOR = 2
-"""When building takes too long, it is tried again after this many times the seconds spent."""
 BUILD_SECONDS_PER_ROW = 1e-6
 """Assumed cost of building, in seconds per stored row below, before the first attempt."""
-GROWTH_CHECK_INTERVAL = 16
-"""After this many changes the sizes of the relations are compared with those measured."""
 COUNTING_INVESTMENT = 0.25
 """Derivations are counted when that takes no more than this share of what differentials took."""
 COUNTING_OVERHEAD = 0.0002
@@ -140,14 +124,12 @@ UNTIMED_COUNTING_OVERHEAD = 0.0001
 """The seconds of that overhead that the timer does not see."""
 COUNTING_PATIENCE = 8
 """Counting ends after this many changes in a row that differentials would have found sooner."""
-COUNTING_MEMORY = 16
-"""Counting and differentials are compared by the mean of this many changes."""
 RECURSION_INVESTMENT = 0.1
 """The rows of a recursion are stored when that takes no more than this share of what changes took
 without."""
-RECURSION_MEMORY = 32
-"""The strategies of a recursion are compared by the mean of this many changes: an edge at the root
-of a tree takes a thousand times as long as one at a leaf."""
+LONG_MEMORY = 32
+"""The strategies of a recursion, counting and differentials are compared by the mean of this many
+changes: an edge at the root of a tree takes a thousand times as long as one at a leaf."""
 FIRST_REDERIVATION_LIMIT = 0.25
 """Rederivation is interrupted after this many seconds, before the first measurement of
 recomputing."""
@@ -164,12 +146,6 @@ SHORTEST_LIMIT = 0.002
 RECOMPUTE_TRIAL_FACTOR = 4.0
 """Recomputing is tried once for each kind of change, if it took no more than this many times as
 long as the fastest other strategy."""
-REBUILD_FACTOR = 4.0
-"""Stored rows that were dropped are stored again when changes have taken this many times as long
-without as the last time."""
-MOST_SAVINGS = 3.0
-"""What stored rows have saved is credited up to this many times the cost of storing them, so that
-one slow change does not drop them."""
 EXPLORATION_SHARE = 0.02
 """The share of the time that may go into trying a slower strategy again."""
 NEW_EXPLORATION_SHARE = 0.1
@@ -187,17 +163,6 @@ SETTLED_AFTER = 16
 """A strategy is settled when it was chosen for this many changes in a row."""
 UNTIMED_CHANGES = 7
 """Between two changes that are chosen for and timed, this many follow the settled strategy."""
-
-# --- what is remembered ----------------------------------------------------------------------
-
-REMEMBERED_DECISIONS = 4
-"""The log keeps this many decisions of each node. Equal ones in a row are one entry."""
-STORE_AGAIN_FACTOR = 2.0
-"""A measurement is written to the file again when it differs from the stored one by this factor."""
-MOST_STORED_NODES = 1_000
-"""The file keeps measurements of this many nodes; older ones are deleted."""
-MOST_STORED_CHARACTERS = 20_000
-"""Measurements of one node that are longer, as JSON, are not stored."""
 
 
 class Constant(NamedTuple):
@@ -218,19 +183,15 @@ TUNING = (
     Constant("SMALL_SHARE", "share of a relation", "unmeasured"),
     Constant("BULK_SHARE", "share of a relation", "bench sql-sweep"),
     Constant("ESTIMATED_CHANGE", "rows", "unmeasured"),
-    Constant("OUTDATED_GROWTH", "factor", "unmeasured"),
+    Constant("DOUBLED", "factor", "one for all that doubles: six constants before"),
     Constant("RECOMPUTE_SECONDS_PER_ROW", "seconds", "unmeasured"),
     Constant("LARGE_LAKE_CHANGE", "rows", "unmeasured"),
     Constant("LAKE_CHANGE_ROW_COST", "factor", "bench lake: equal at 3/4 of the rows"),
     Constant("MOST_LAKE_GROUPS", "rows", "unmeasured"),
     Constant("LEAST_GROUP_MEMBERS", "rows", "unmeasured"),
     Constant("JOINED_MEMBER_WEIGHT", "factor", "bench sql-sweep"),
-    Constant("MOST_COPIED_ROWS", "rows", "unmeasured"),
-    Constant("ASK_AGAIN_FACTOR", "factor", "unmeasured"),
     Constant("REBUILT_TOTALS_COST", "recomputations", "ADR 14"),
     Constant("SCREENER_DRIFT", "factor", "unmeasured"),
-    Constant("LONGEST_STATEMENT", "literals", "unmeasured"),
-    Constant("LONGER_STATEMENT_FACTOR", "factor", "unmeasured"),
     Constant("MANY_CHANGED_RELATIONS", "relations", "ADR 14"),
     Constant("PLANNING_SECONDS_PER_SQUARED_LITERAL", "seconds", "ADR 14"),
     Constant("SHORT_PLANNING", "seconds", "unmeasured"),
@@ -238,11 +199,9 @@ TUNING = (
     Constant("SHORTEST_RECORDED_RUN", "seconds", "unmeasured"),
     Constant("MEMORY", "runs", "unmeasured"),
     Constant("TIME_LIMIT_FACTOR", "factor", "ADR 14"),
-    Constant("INTERRUPTED_FACTOR", "factor", "unmeasured"),
     Constant("SAMPLE_FACTOR", "factor", "unmeasured"),
     Constant("LAKE_SAMPLE_FACTOR", "factor", "ADR 14"),
     Constant("DECAY", "factor per wave", "ADR 14"),
-    Constant("SINGLE_RUN_DECAY", "factor per wave", "ADR 14"),
     Constant("CLOSE_RATIO", "factor", "unmeasured"),
     Constant("FIRST_FETCH_DISCOUNT", "factor", "ADR 14"),
     Constant("LAKE_GUESS_DISCOUNT", "factor", "ADR 14"),
@@ -250,34 +209,25 @@ TUNING = (
     Constant("LAKE_GROWTH", "factor", "ADR 14: q21 of TPC-H, 173 s or 39 s"),
     Constant("UNTIMED_WAVES", "waves", "ADR 14: timing took a third of a small change"),
     Constant("FIRST_INVESTMENT", "seconds", "unmeasured"),
-    Constant("RETRY_FACTOR", "factor", "unmeasured"),
     Constant("BUILD_SECONDS_PER_ROW", "seconds", "unmeasured"),
-    Constant("GROWTH_CHECK_INTERVAL", "changes", "unmeasured"),
     Constant("COUNTING_INVESTMENT", "share", "unmeasured"),
     Constant("COUNTING_OVERHEAD", "seconds", "unmeasured"),
     Constant("UNTIMED_COUNTING_OVERHEAD", "seconds", "unmeasured"),
     Constant("COUNTING_PATIENCE", "changes", "unmeasured"),
-    Constant("COUNTING_MEMORY", "runs", "ADR 17"),
     Constant("RECURSION_INVESTMENT", "share", "bench closure"),
-    Constant("RECURSION_MEMORY", "runs", "bench closure, ADR 17"),
+    Constant("LONG_MEMORY", "runs", "bench closure, ADR 17"),
     Constant("FIRST_REDERIVATION_LIMIT", "seconds", "unmeasured"),
     Constant("FIRST_LAKE_REDERIVATION_LIMIT", "seconds", "unmeasured"),
     Constant("RUNAWAY_FACTOR", "factor", "issue 24: at most 20 times the best"),
     Constant("MOST_ATTEMPTS", "runs", "unmeasured"),
     Constant("SHORTEST_LIMIT", "seconds", "unmeasured"),
     Constant("RECOMPUTE_TRIAL_FACTOR", "factor", "unmeasured"),
-    Constant("REBUILD_FACTOR", "factor", "ADR 17"),
-    Constant("MOST_SAVINGS", "factor", "ADR 17"),
     Constant("EXPLORATION_SHARE", "share", "ADR 17"),
-    Constant("NEW_EXPLORATION_SHARE", "share", "unmeasured"),
+    Constant("NEW_EXPLORATION_SHARE", "share", "without it rows that became useful are used later"),
     Constant("FEW_RUNS", "runs", "unmeasured"),
     Constant("COLD_STATEMENT_SECONDS", "seconds", "ADR 17"),
     Constant("TRIAL_CHANGES", "changes", "ADR 17: cold statements took three times as long"),
     Constant("WARM_TRIAL_CHANGES", "changes", "ADR 17"),
     Constant("SETTLED_AFTER", "changes", "bench closure"),
     Constant("UNTIMED_CHANGES", "changes", "ADR 17: choosing was a fifth of 0.5 ms"),
-    Constant("REMEMBERED_DECISIONS", "decisions", "unmeasured"),
-    Constant("STORE_AGAIN_FACTOR", "factor", "unmeasured"),
-    Constant("MOST_STORED_NODES", "rows", "unmeasured"),
-    Constant("MOST_STORED_CHARACTERS", "characters", "unmeasured"),
 )

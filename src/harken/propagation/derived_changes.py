@@ -15,7 +15,6 @@ from functools import partial
 from harken.calculus.counting import Derivations
 from harken.engines.protocol import Query
 from harken.errors import HarkenError, SafetyFault, is_of_data
-from harken.maintenance import tuning
 from harken.maintenance.chooser import Chooser
 from harken.maintenance.decisions import Because, Decision
 from harken.maintenance.nodes import DerivedNode, Planning, TotalsNode
@@ -149,9 +148,6 @@ class DerivedChanges:
             node.table.revoke()
             return self._fill(node, wave, decision)
         find(Strategy.ROUNDS, node).run(Job(node, changed, self._planning), ())
-        if node.table.size() > tuning.MOST_COPIED_ROWS:
-            node.table.drop()
-            node.refused = f"there are more than {tuning.MOST_COPIED_ROWS} rows"
         return decision
 
     def _recur(
@@ -219,6 +215,3 @@ class DerivedChanges:
         elif copy is not None and self._chooser.budget.allows(copy):
             self._chooser.budget.note_built()
             copy.build(self._planning.compile(node.part.program))
-            if copy.size() > tuning.MOST_COPIED_ROWS:
-                copy.drop()
-                node.copy = None

@@ -186,9 +186,6 @@ class KeptRecursion(Kept[RecursionSource, RecursionChange], Protocol):
     def take_in(self, delta: Delta) -> None:
         """Bring it up to date with a change that is known."""
 
-    def is_larger_than(self, rows: int) -> bool:
-        """Does it hold, and have more rows, about?"""
-
 
 AnyKept: TypeAlias = KeptSummary | KeptCopy | KeptRounds | KeptRecursion
 

@@ -180,10 +180,6 @@ class RecursionTables(KeptTables):
         """How many rows are stored."""
         return self._rows("count(*)")
 
-    def is_larger_than(self, rows: int) -> bool:
-        """Whether about this many rows are stored."""
-        return self.holds() and self._rows("max(rowid)") > rows
-
     def _rows(self, shown: str) -> int:
         tables = map(quote, self.tables.values())
         found = (self.connection.value(f"SELECT {shown} FROM temp.{table}") for table in tables)

@@ -22,7 +22,7 @@ from harken.calculus.differentials import Change
 from harken.engines.protocol import Query
 from harken.ir.clauses import Program, written_out
 from harken.ir.relations import Relation
-from harken.maintenance import tuning
+from harken.maintenance import capacities, tuning
 from harken.maintenance.nodes import (
     DerivedNode,
     Monitored,
@@ -166,7 +166,7 @@ class PlannedStrategy(MaintenanceStrategy):
         known = node.lengths.get(key)
         if known is None:
             known = self.term_count(node, changed)
-            if known <= tuning.LONGEST_STATEMENT:
+            if known <= capacities.LONGEST_STATEMENT:
                 is_set = node.part.relation.is_set
                 known = written_out(
                     self.change(node, changed).plus
@@ -182,10 +182,10 @@ class PlannedStrategy(MaintenanceStrategy):
         """Where everything is made of one relation that changed, each mention of it, in both states
         of the others, adds to what is looked at again."""
         length = self.length(node, changed)
-        if length <= tuning.LONGEST_STATEMENT:
+        if length <= capacities.LONGEST_STATEMENT:
             return False
         whole = recomputing.length(node, frozenset(node.part.stored))
-        return length > tuning.LONGER_STATEMENT_FACTOR * whole
+        return length > tuning.DOUBLED * whole
 
     def planning_seconds(self, node: Node, changed: frozenset[str]) -> float:
         if self.is_planned(node, changed):
