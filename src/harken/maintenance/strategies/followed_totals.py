@@ -1,4 +1,4 @@
-"""Kept totals are updated by the changes of their members, unless that takes longer than doing without.
+"""Kept totals are updated by the changes of their members, unless doing without takes less.
 
 Law: totals that were followed are those that would be computed now; false says that they could not
 be kept exactly, and are gone.
