@@ -26,7 +26,7 @@ BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.DOTALL | re
 PAGES = [
     page
     for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
-    if "```console\n" in page.read_text("utf-8") and page.name != "tutorial.md"
+    if "```console\n" in page.read_text("utf-8")
 ]
 IN_BACKGROUND = re.compile(r"> (\S+) 2>&1 &$")
 END = "end-of-command"
