@@ -356,6 +356,22 @@ def test_a_file_of_more_than_500_lines_has_a_reason() -> None:
     assert long <= LONG.keys(), f"two ideas each: {sorted(long - LONG.keys())}"
 
 
+def test_no_test_depends_on_the_speed_of_the_machine() -> None:
+    """What is to be cheap is counted (`tests/costs`); nobody waits for a fixed time."""
+    timed = re.compile(
+        r"^\s*assert .*\b(process_time|perf_counter|monotonic|thread_time)\(\)|\btime\.sleep\(",
+        re.MULTILINE,
+    )
+    found = [
+        str(path.relative_to(TESTS))
+        for path in TESTS.glob("**/*.py")
+        if path != Path(__file__)
+        and path.parent != TESTS / "harness/foreign"  # functions that hang are limited there
+        and timed.search(path.read_text("utf-8"))
+    ]
+    assert not found, found
+
+
 PARALLEL = ("engines", "lang", "statements")
 """Their subfolders answer the same questions: each language has a parser, each engine a query."""
 NAMED_AFTER = ("bench", "demo", "maintenance.strategies")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 
 import harken
 from harken.errors import HarkenError, LimitFault
+from harken.lang.sql.strict_parser import StrictParser
 from harken.limits import UNLIMITED, Watch
 
 BOMBS = {
@@ -294,13 +294,13 @@ def test_rows_inside_a_query_do_not_count() -> None:
     ids=["sum", "or", "calls", "case"],
 )
 def test_an_expression_of_too_many_operators_is_refused_before_it_is_parsed(
-    expression: str,
+    expression: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with numbers(operator_limit=500) as db:
-        started = time.process_time()
-        error = refused(lambda: db.sql(f"SELECT {expression} AS a"))
+        with monkeypatch.context() as patch:
+            patch.setattr(StrictParser, "parse", lambda *_, **__: pytest.fail("it was parsed"))
+            error = refused(lambda: db.sql(f"SELECT {expression} AS a"))
         assert error.code == "too-complex"
-        assert time.process_time() - started < 2
         values = ", ".join(f"(-{i})" for i in range(2000))
         db.sql(f"INSERT INTO n VALUES {values} -- {'+' * 1000}")
         many = ", ".join(map(str, range(2000)))

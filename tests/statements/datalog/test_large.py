@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from random import Random
 
 import pytest
@@ -63,14 +62,14 @@ def test_a_limited_recursion_can_be_monitored() -> None:
         ),
     ],
 )
-def test_a_closure_of_a_hundred_thousand_rows_takes_seconds(step: str, length: int) -> None:
+def test_a_closure_of_a_hundred_thousand_rows_adds_each_row_once(step: str, length: int) -> None:
     with harken.connect() as db:
         db.datalog(f"{EDGES} path(x, y) :- edge(x, y). {step}")
         db.load("edge", [(i, i + 1) for i in range(length)])
-        started = time.process_time()
+        before = db.internals.connection.rows_added
         rows = length * (length + 1) // 2
         assert db.datalog(".printsize path")[0].rows == [("path", rows)]
-        assert time.process_time() - started < 30  # 1 to 3 seconds on 2 cores
+        assert db.internals.connection.rows_added - before == rows
 
 
 def test_a_closure_from_one_source_looks_at_what_it_reaches() -> None:
@@ -79,10 +78,10 @@ def test_a_closure_from_one_source_looks_at_what_it_reaches() -> None:
         random = Random(1)
         edges = {(random.randrange(3000), random.randrange(3000)) for _ in range(6000)}
         db.load("edge", edges | {(7, i) for i in range(50)})
-        started = time.process_time()
+        before = db.internals.connection.rows_added
         rows = db.datalog("?- path(7, x).").rows
         assert len(rows) > 1000
-        assert time.process_time() - started < 5  # milliseconds; all paths would take a minute
+        assert db.internals.connection.rows_added - before < 2 * len(rows)  # all paths: millions
 
 
 def test_a_text_of_many_facts() -> None:
