@@ -138,6 +138,11 @@ SETTINGS: tuple[Setting, ...] = (
         most=LONGEST,
     ),
     Setting(
+        "compiled_waves",
+        True,
+        "Whether what a commit does for its views is compiled when it comes again.",
+    ),
+    Setting(
         "header_timeout", 10.0, "How long the head of a request may take.", "seconds", most=LONGEST
     ),
     Setting(

@@ -27,6 +27,7 @@ from harken.bench import (
     sql_lake,
     sql_sweep,
     tpch,
+    waves,
 )
 from harken.bench.figures import Figure
 from harken.bench.report import run_benchmarks
@@ -60,7 +61,9 @@ SIZES = {"inventory": [100, 200], "many-rules": [12], "subscribers": [12]}
 @pytest.fixture(scope="module")
 def measured(little_garbage: None) -> list[Figure]:
     resident = [
-        name for name in bench.BENCHMARKS if name not in ("lake", "sql", "closure", "counting")
+        name
+        for name in bench.BENCHMARKS
+        if name not in ("lake", "sql", "closure", "counting", "waves")
     ]
     runs = (bench.run(name, SIZES.get(name, [300]), 1) for name in resident)
     with pytest.MonkeyPatch.context() as patch:
@@ -82,6 +85,18 @@ def test_every_line_keeps_the_contract(measured: list[Figure]) -> None:
 
 def test_every_target_is_measured(measured: list[Figure]) -> None:
     assert {(figure.name, figure.needs) for figure in measured if figure.needs} == NEEDS
+
+
+def test_small_transactions_at_a_toy_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every way has the same views in the end, or it fails."""
+    for name, value in (("UPDATES", 5), ("BESIDE", (1,)), ("GROUPED", (1, 2)), ("SHOPS", 7)):
+        monkeypatch.setattr(waves, name, value)
+    found = {(each.name, each.measure, each.needs) for each in bench.run("waves", [50], 1)}
+    assert ("waves", "fast/by hand", "<= 4") in found
+    assert ("waves", "text/by hand", "<= 6") in found
+    assert ("waves-writers", "two/one", "<= 2") in found
+    assert ("waves-beside", "with/without", "<= 1.1") in found
+    assert ("waves-grouped", "a view/of 1", "<= 1.1") in found
 
 
 @pytest.mark.nightly  # it starts a Spark of its own

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from harken.database.arguments import shown
@@ -208,12 +209,23 @@ class FunctionHandle:
     def _set(self, arguments: Any, value: Any) -> None:
         connection = self._connection
         slow = self._runtime.immediate_rules or connection.asking or value is None
-        in_write = connection.in_transaction and not connection.only_reads
-        if slow or not (self._plain and self._keyed and in_write):
+        is_open = connection.in_transaction
+        if slow or not (self._plain and self._keyed) or (is_open and connection.only_reads):
             self._change("set", arguments, value)
-            return
+        elif is_open:
+            self._set_in_transaction(arguments, value)
+        elif self._transactions.in_block:
+            self._change("set", arguments, value)
+        else:
+            self._transactions.alone(partial(self._set_in_transaction, arguments, value))
+
+    def _set_in_transaction(self, arguments: Any, value: Any) -> None:
+        """One value, in place of the one that is there: the fast path, without a savepoint."""
         if self._epoch != self._runtime.catalog.epoch:
             self._prepare()
+            if not (self._plain and self._keyed):
+                self._apply("set", arguments, value)
+                return
         row: tuple[Any, ...]
         if self._one_to_one and type(arguments) is not tuple and type(value) is not tuple:
             turn_argument, turn_value = self._encoders

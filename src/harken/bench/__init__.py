@@ -42,6 +42,7 @@ from harken.bench import (
     sql_load,
     sql_sweep,
     subscribers,
+    waves,
 )
 from harken.bench.figures import Figure
 
@@ -59,6 +60,7 @@ BENCHMARKS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProx
         "sql": sql.figures,
         "closure": closure.figures,
         "counting": counting.figures,
+        "waves": waves.figures,
     }
 )
 PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType(

@@ -57,6 +57,7 @@ PUBLISHED = (
     Run("closure"),
     Run("closure-lake"),
     Run("counting"),
+    Run("waves"),
 )
 """What `harken bench --all` runs: every benchmark that a document quotes, in the size it quotes.
 Together they take hours."""

@@ -38,7 +38,7 @@ from harken.ir.relations import Column, Kind, Relation, Role
 from harken.ir.safety import Needs
 from harken.ir.strata import reachable
 from harken.ir.terms import Variable
-from harken.values.types import INTEGER, is_decimal
+from harken.values.types import INTEGER, Type, is_decimal
 
 OVER_TOTALS = {
     "count": "sum",
@@ -54,24 +54,43 @@ gives over no members."""
 DIRECT = frozenset({"count", "sum", "avg", "min", "max"})
 """Aggregates whose value is the total."""
 EXTREMES = frozenset({"min", "max"})
+ADDED = DIRECT - EXTREMES
+"""Aggregates that follow from how many members a group has, and from their sums."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """An aggregate, and the column of the members that it is taken of, if it is of one."""
+
+    aggregate: str
+    value: int | None
+
+    @property
+    def name(self) -> str:
+        return self.aggregate if self.value is None else f"{self.aggregate} {self.value}"
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The totals of one aggregate. `groups` and `value` are columns of the members; `present` is
-    the one that a member counts by if it is not NULL."""
+    """The totals of aggregates over the same groups, of one unless all can be added up. `groups`
+    are columns of the members; `present` is the one that a member counts by if it is not NULL."""
 
     relation: Relation
-    aggregate: str
+    measures: tuple[Measure, ...]
     members: Program
     groups: tuple[int, ...]
-    value: int | None
     present: int | None = None
 
     @property
     def counts_values(self) -> bool:
         """Are the values of a group counted one by one?"""
-        return self.aggregate in EXTREMES
+        return self.measures[0].aggregate in EXTREMES
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """The columns of the members that are aggregated."""
+        found = {each.value for each in self.measures if each.value is not None}
+        return tuple(sorted(found))
 
 
 Summary: TypeAlias = Totals | FirstRows | Derivations
@@ -102,9 +121,10 @@ def with_totals(program: Program, needs: Needs) -> tuple[Program, tuple[Summary,
                 if (totals := totals_of(literal, program, needs)) is not None
             }
             listed = _listed(clause, kept, program)
+            kept |= {position: each for position, (_, each) in listed.items()}
             for position, literal in enumerate(clause.body):
                 if position in listed:
-                    body.append(listed[position])
+                    body.append(listed[position][0])
                 elif position in kept:
                     assert isinstance(literal, Aggregation)
                     reader = _reader(kept[position])
@@ -144,20 +164,36 @@ def totals_of(literal: Literal, program: Program, needs: Needs) -> Totals | None
     present = None if literal.value is None else literal.atom.terms.index(literal.value)
     if present is not None and not members.columns[present].type.nullable:
         present = None
-    columns = tuple(Column(f"g{i}", members.columns[i].type) for i in groups)
-    of = "" if value is None and present is None else f" {value if present is None else present}"
+    own = Program(members, reachable(members, program.definitions))
+    measure = Measure(literal.aggregate, value)
+    return _totals(own, groups, (measure,), (literal.result.type,), present)
+
+
+def _totals(
+    members: Program,
+    groups: tuple[int, ...],
+    measures: tuple[Measure, ...],
+    types: tuple[Type, ...],
+    present: int | None = None,
+) -> Totals:
+    columns = tuple(Column(f"g{i}", members.goal.columns[i].type) for i in groups)
+    totals = tuple(
+        Column("total" if len(types) == 1 else f"total{i}", type_) for i, type_ in enumerate(types)
+    )
+    named = "+".join(each.name for each in measures)
+    if present is not None:
+        named = f"{measures[0].aggregate} {present}"
     relation = Relation(
-        name=f"{literal.aggregate}{of} of {members.id} by {','.join(map(str, groups))}",
-        columns=(*columns, Column("total", literal.result.type)),
+        name=f"{named} of {members.goal.id} by {','.join(map(str, groups))}",
+        columns=(*columns, *totals),
         inputs=len(columns),
         kind=Kind.STORED,
         key=tuple(range(len(columns))),
         past=True,
         role=Role.KEPT,
-        of=members,
+        of=members.goal,
     )
-    own = Program(members, reachable(members, program.definitions))
-    return Totals(relation, literal.aggregate, own, groups, value, present)
+    return Totals(relation, measures, members, groups, present)
 
 
 def _private(literal: Aggregation) -> list[Variable]:
@@ -176,13 +212,16 @@ def _reader(totals: Totals) -> Definition:
     return Definition(relation, (clause,))
 
 
-def _listed(clause: Clause, kept: Mapping[int, Totals], program: Program) -> dict[int, Literal]:
-    """Groups, and one aggregate of each, that are read from totals; by their places in the body.
+def _listed(
+    clause: Clause, kept: Mapping[int, Totals], program: Program
+) -> dict[int, tuple[Literal, Totals]]:
+    """Groups and aggregates of each that are read together from totals, with these; by their places
+    in the body.
 
-    All aggregates of the groups must be kept, or they are computed with the groups anyway, and the
-    one must have a total whatever the values of the members are.
+    All aggregates of the groups must be kept, or they are computed with the groups anyway, and
+    those that are read must have a total whatever the values of the members are.
     """
-    found: dict[int, Literal] = {}
+    found: dict[int, tuple[Literal, Totals]] = {}
     for place, groups in enumerate(clause.body):
         if not isinstance(groups, Atom) or groups.negated:
             continue
@@ -195,13 +234,43 @@ def _listed(clause: Clause, kept: Mapping[int, Totals], program: Program) -> dic
         }
         if len(members) != 1 or not over.keys() <= kept.keys():
             continue
-        for position, each in over.items():
-            totals = kept[position]
-            if each.aggregate in DIRECT and totals.present is None and each.groups == groups.terms:
-                total = Variable(f"TOTAL#{position}", totals.relation.columns[-1].type)
-                found[place] = Atom(totals.relation, (*groups.terms, total), span=groups.span)
-                found[position] = Comparison("=", each.result, total)
-                break
+        direct = [
+            position
+            for position, each in over.items()
+            if each.aggregate in DIRECT
+            and kept[position].present is None
+            and each.groups == groups.terms
+        ]
+        added = [position for position in direct if over[position].aggregate in ADDED]
+        if direct:
+            found |= _read_together(place, groups, added or direct[:1], kept, clause)
+    return found
+
+
+def _read_together(
+    place: int,
+    groups: Atom,
+    positions: list[int],
+    kept: Mapping[int, Totals],
+    clause: Clause,
+) -> dict[int, tuple[Literal, Totals]]:
+    """The groups as an atom of the totals of all these aggregates, which are its last columns."""
+    columns: dict[Measure, Type] = {}
+    for position in positions:
+        columns[kept[position].measures[0]] = kept[position].relation.columns[-1].type
+    first = kept[positions[0]]
+    totals = _totals(first.members, first.groups, tuple(columns), tuple(columns.values()))
+    variables = {
+        measure: Variable(f"TOTAL#{place}.{i}", type_)
+        for i, (measure, type_) in enumerate(columns.items())
+    }
+    atom = Atom(totals.relation, (*groups.terms, *variables.values()), span=groups.span)
+    found: dict[int, tuple[Literal, Totals]] = {place: (atom, totals)}
+    for position in positions:
+        literal = clause.body[position]
+        assert isinstance(literal, Aggregation)
+        total = variables[kept[position].measures[0]]
+        found[position] = Comparison("=", literal.result, total), totals
     return found
 
 

@@ -29,6 +29,7 @@ class Reactions:
         self.network = Network(
             runtime.engine, runtime.catalog, special, lambda: int(runtime.settings["kept_bytes"])
         )
+        self.network.compiled.is_on = lambda: bool(runtime.settings["compiled_waves"])
         self.trace = Trace(lambda rows, types: runtime.show_rows(decode_rows(rows, types)))
         self.check_phase = CheckPhase(self.network, self.trace)
         self._read_dropped: set[str] = set()
@@ -183,3 +184,4 @@ class Reactions:
         for consumer in self._consumers:
             consumer.after_transaction()
         self.network.graph.release_idle()
+        self.network.compiled.settle()

@@ -39,6 +39,11 @@ class Tally(Outlay):
         self._unwatched -= 1
         return False
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Is it not remembered for now what changes take, by differentials?"""
+        return self._unwatched > 0 and not self.is_counting
+
     def notice(self, stored: frozenset[str]) -> None:
         """These relations below are stored now: differentials read them, or derive them again."""
         if stored != self._stored:

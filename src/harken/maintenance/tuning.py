@@ -108,6 +108,21 @@ UNTIMED_WAVES = 50
 """When differentials were clearly faster, this many waves from the same relations, if no larger,
 are not timed."""
 
+# --- compiled waves --------------------------------------------------------------------------
+
+COMPILED_AFTER = 3
+"""A wave is compiled when this many waves of the same relations have been interpreted."""
+COMPILED_AGAIN_FACTOR = 4
+"""When that was not possible, or the guards did not hold, it takes this many times as many waves
+until it is tried again."""
+RUNS_OF_COMPILED = 500
+"""After this many runs of a compiled wave, some are interpreted, and decisions are looked at
+again."""
+MOST_COMPILED = 64
+"""Sets of changed relations for which a wave is compiled."""
+MOST_COMPILED_NODES = 400
+"""A compiled wave has at most this many nodes."""
+
 # --- recursive views and counted derivations -------------------------------------------------
 
 FIRST_INVESTMENT = 0.004
@@ -208,6 +223,11 @@ TUNING = (
     Constant("GROWTH", "factor", "unmeasured"),
     Constant("LAKE_GROWTH", "factor", "ADR 14: q21 of TPC-H, 173 s or 39 s"),
     Constant("UNTIMED_WAVES", "waves", "ADR 14: timing took a third of a small change"),
+    Constant("COMPILED_AFTER", "waves", "unmeasured"),
+    Constant("COMPILED_AGAIN_FACTOR", "factor", "unmeasured"),
+    Constant("RUNS_OF_COMPILED", "waves", "bench waves"),
+    Constant("MOST_COMPILED", "sets of relations", "unmeasured"),
+    Constant("MOST_COMPILED_NODES", "nodes", "unmeasured"),
     Constant("FIRST_INVESTMENT", "seconds", "unmeasured"),
     Constant("BUILD_SECONDS_PER_ROW", "seconds", "unmeasured"),
     Constant("COUNTING_INVESTMENT", "share", "unmeasured"),

@@ -92,6 +92,8 @@ class Graph:
         self._unsettled: set[str] = set()
         """The relations of stored views that may lie higher than what reads them. While views are
         replaced one after another, they may read each other in a circle."""
+        self.version = 0
+        """It rises with every change of the graph."""
         self.redefined: set[str] = set()
         """The views that the open transaction defined again: the next propagation compares them as
         a whole with what is stored of them."""
@@ -139,6 +141,7 @@ class Graph:
                 self.attach(self.nodes[other].view)
 
     def remove(self, name: str) -> None:
+        self.version += 1
         with self._engine.connection.watch.shielded():
             node = self.nodes.pop(name)
             del self.consumers[name]
@@ -184,6 +187,7 @@ class Graph:
     def clear(self) -> None:
         """Let go of all conditions and nodes, which may be half connected. The changes of an open
         transaction are kept: what is inserted again needs them."""
+        self.version += 1
         self._sharing = Sharing()
         self.nodes.clear()
         self.consumers.clear()
@@ -198,6 +202,7 @@ class Graph:
             self.release_idle()
 
     def attach(self, condition: WatchedView) -> None:
+        self.version += 1
         before = self.nodes.get(condition.name)
         part = self.plan(condition)
         same = before is not None and before.view.says_the_same(condition)
@@ -332,7 +337,7 @@ class Graph:
             delta=self._engine.capture.delta(totals.relation),
             made_from=made_from,
             totals=totals,
-            table=self._engine.keep.open(totals),
+            table=self._engine.keep.open(totals, in_file=_is_stored(above)),
         )
 
     def _is_there(self, name: str, made_from: MadeFrom) -> bool:
@@ -523,6 +528,11 @@ def _condition_node(part: Part, condition: WatchedView, tally: Tally | None = No
         tally = None
     counted = with_counted_derivations(part) if counting else None
     return ViewNode(part, kept, counted, view=condition, tally=tally)
+
+
+def _is_stored(node: Node) -> bool:
+    """Is it a materialised view? Every session follows what is kept for it."""
+    return isinstance(node, ViewNode) and node.view.stored is not None
 
 
 def _may_count(part: Part, condition: WatchedView) -> bool:

@@ -25,6 +25,7 @@ from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.strategies import Strategy
 from harken.maintenance.wave_plan import WavePlan
 from harken.propagation.captures import Captures
+from harken.propagation.compiled_waves import CompiledWaves
 from harken.propagation.derived_changes import DerivedChanges
 from harken.propagation.evaluation_times import Moments
 from harken.propagation.graph import Graph, SpecialRelations
@@ -61,6 +62,7 @@ class Network:
         self._views = ViewChanges(self.graph, planning, self.chooser, self.moments)
         self._stored = StoredViews(engine, self.graph, self.chooser)
         self.kept = KeptState(self.graph, planning, self.chooser)
+        self.compiled = CompiledWaves(engine, self.graph, planning, self.chooser)
         self.timing: dict[str, float] | None = None
         """Where the seconds that each node takes are added up, if anyone asks."""
         self._wants_all = False
@@ -95,6 +97,12 @@ class Network:
             if pending:
                 self.captures.settle(stored)
             return []
+        may_be_compiled = not (redefined or self._is_observed)
+        if may_be_compiled:
+            compiled = self.compiled.run(frozenset(stored))
+            if compiled is not None:
+                return compiled
+        incoming = frozenset(stored)
         self.graph.settle_levels()
         wave = self._wave(stored)
         for each in redefined:
@@ -109,7 +117,14 @@ class Network:
         self.captures.settle(wave.stored)
         self.kept.after(wave)
         self.graph.refresh_screeners(wave.stored)
+        if may_be_compiled:
+            self.compiled.note(wave, incoming)
         return found
+
+    @property
+    def _is_observed(self) -> bool:
+        """Does anyone look at the nodes of a wave?"""
+        return self._wants_all or self.timing is not None or self._derived.observer is not None
 
     def _advance(self, node: Node, wave: Wave, is_redefined: bool) -> Iterator[ViewChange]:
         """Compute the change of a node: that of a view is given, and goes on where it is stored."""

@@ -56,6 +56,7 @@ class Placement:
         self.statistics = self.resident.statistics
         self.numbers = Numbers(connection)
         self.keep = self.resident.keep
+        self.waves = self.resident.waves
         self.python = self.resident.python
         self.lake = LakeRelations(self.resident, spark)
         self.exchange = Exchange(self.lake)

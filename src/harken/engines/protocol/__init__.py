@@ -47,6 +47,17 @@ from harken.engines.protocol.prepared_queries import (
     TooManyRows,
 )
 from harken.engines.protocol.store import DirectAccess, Found, Numbers, Store, damaged
+from harken.engines.protocol.waves import (
+    Apply,
+    Clear,
+    CompiledWave,
+    Fill,
+    Follow,
+    Read,
+    WaveChanges,
+    Waves,
+    WaveStep,
+)
 from harken.values.rows import Row
 
 __all__ = [
@@ -54,9 +65,12 @@ __all__ = [
     "NO_ANSWERS",
     "Answers",
     "AnyKept",
+    "Apply",
     "BrokenOff",
     "Capture",
     "CapturedDelta",
+    "Clear",
+    "CompiledWave",
     "Connection",
     "CopiedRows",
     "Delta",
@@ -65,6 +79,8 @@ __all__ = [
     "Evaluate",
     "Fetch",
     "Field",
+    "Fill",
+    "Follow",
     "Found",
     "Indexes",
     "Keep",
@@ -81,6 +97,7 @@ __all__ = [
     "MemberChanges",
     "Numbers",
     "Query",
+    "Read",
     "RecordKind",
     "Records",
     "RecursionChange",
@@ -98,5 +115,8 @@ __all__ = [
     "TooManyRows",
     "TransactionEnd",
     "Transactions",
+    "WaveChanges",
+    "WaveStep",
+    "Waves",
     "damaged",
 ]

@@ -11,6 +11,7 @@ from harken.engines.protocol.keep import Keep
 from harken.engines.protocol.lake_access import Fetch, Lake
 from harken.engines.protocol.prepared_queries import Evaluate
 from harken.engines.protocol.store import Numbers, Store
+from harken.engines.protocol.waves import Waves
 from harken.ir.relations import Relation
 
 
@@ -63,6 +64,9 @@ class Engine(Store, Evaluate, Fetch, Lake, TransactionEnd, Protocol):
 
     @property
     def keep(self) -> Keep: ...
+
+    @property
+    def waves(self) -> Waves: ...
 
     @property
     def numbers(self) -> Numbers: ...

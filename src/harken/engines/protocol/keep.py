@@ -197,7 +197,8 @@ class Keep(Protocol):
     """
 
     @overload
-    def open(self, specification: Summary) -> KeptSummary: ...
+    def open(self, specification: Summary, in_file: bool = ...) -> KeptSummary:
+        """Totals `in_file` belong to all sessions of the file: each that writes follows them."""
 
     @overload
     def open(self, specification: CopiedRows) -> KeptCopy: ...

@@ -116,21 +116,25 @@ def weighed(inputs: Inputs, query: AskedPlan, weighing: Weighing) -> list[Row]:
     by = ["k"] * weighing.is_keyed + [f"c{i}" for i in weighing.by]
     weight = F.expr(weighing.weight)
     found, changed = [F.sum(weight).alias("n")], "n <> 0"
-    if weighing.is_summed:
-        value = F.lit(0) if weighing.value is None else F.col(f"c{weighing.value}")
-        if weighing.value is None or not is_decimal(query.relation.columns[weighing.value].type):
+    for place in weighing.values:
+        value, name = F.col(f"c{place}"), f"s{place}"
+        if not is_decimal(query.relation.columns[place].type):
             value = value.cast("decimal(20)")
-        found.append(F.try_sum(value * weight.cast("decimal(10)")).alias("s"))
-        changed += " OR s <> 0 OR s IS NULL"
+        found.append(F.try_sum(value * weight.cast("decimal(10)")).alias(name))
+        changed += f" OR {name} <> 0 OR {name} IS NULL"
     with translated():
         frame = _Question(inputs).frame(query, ()).withColumn("k", F.lit(0))
         if weighing.present is not None:
             frame = frame.filter(F.col(f"c{weighing.present}").isNotNull())
         groups = frame.groupBy(*by).agg(*found).filter(changed).collect()
     rows = [tuple(map(to_stored, group)) for group in groups]
-    if not weighing.is_summed:
-        return rows
-    return [(*row, total if _fits(total) else math.inf) for *row, total in rows]
+    sums = len(weighing.values)
+    return [
+        (*row[: len(row) - sums], *(each if _fits(each) else math.inf for each in row[-sums:]))
+        if sums
+        else row
+        for row in rows
+    ]
 
 
 def _fits(total: int | None) -> bool:

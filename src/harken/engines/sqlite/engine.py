@@ -36,6 +36,7 @@ from harken.engines.sqlite.slots import Slots
 from harken.engines.sqlite.sql_expressions import quote
 from harken.engines.sqlite.statistics import Statistics
 from harken.engines.sqlite.table_names import stored_name
+from harken.engines.sqlite.waves import Waves
 from harken.engines.sqlite.weighing_statement import around
 from harken.engines.weighing import Weighing
 from harken.errors import StorageError
@@ -235,6 +236,7 @@ class SQLiteEngine:
         self.statistics = Statistics(connection, self.indexes)
         self.capture = Capture(connection)
         self.keep = Keep(connection, self)
+        self.waves = Waves(connection, Query)
         self.register_foreign(COPIES, lambda n: range(1, n + 1), [int])
         for relation in RANGES.values():
             self.register_foreign(relation, values_in_range, [lambda value: value] * 3)

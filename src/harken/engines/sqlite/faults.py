@@ -5,9 +5,6 @@ A user never sees an apsw exception: each becomes a Harken error with a code and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import apsw
 
 from harken.engines.protocol import damaged
@@ -53,13 +50,17 @@ RAISED = (apsw.Error, UnicodeError)
 """What apsw raises for a failed statement, apart from exceptions of our own functions."""
 
 
-@contextmanager
-def translated() -> Iterator[None]:
-    """Run a block and turn SQLite's errors into Harken errors."""
-    try:
-        yield
-    except RAISED as error:
-        raise fault(error) from error
+class translated:  # it reads as a verb: with translated(): ...
+    """Run a block and turn SQLite's errors into Harken errors. It is entered for each transaction,
+    so it is no generator."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
+        if isinstance(error, RAISED):
+            raise fault(error) from error
 
 
 def fault(error: Exception) -> HarkenError:

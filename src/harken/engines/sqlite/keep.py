@@ -28,7 +28,7 @@ from harken.engines.sqlite.kept import Ledger
 from harken.engines.sqlite.kept_copies import Copy
 from harken.engines.sqlite.kept_first_rows import FirstRowsTable
 from harken.engines.sqlite.kept_rounds import RoundsTable
-from harken.engines.sqlite.kept_totals import TotalsTable
+from harken.engines.sqlite.kept_totals import TotalsTable, totals_table
 from harken.engines.sqlite.recursive_rows import RecursionTables
 from harken.engines.sqlite.selectable import selectable
 from harken.ir.clauses import Program
@@ -44,10 +44,10 @@ class Keep:
         self._engine = engine
         self._ledger = Ledger()
 
-    def open(self, specification: Any) -> Any:
+    def open(self, specification: Any, in_file: bool = False) -> Any:
         match specification:
             case Totals():
-                return TotalsTable(self._connection, self._ledger, specification)
+                return totals_table(self._connection, self._ledger, specification, in_file)
             case FirstRows():
                 return FirstRowsTable(self._connection, self._ledger, specification)
             case Derivations():
@@ -99,17 +99,13 @@ class Keep:
 
 
 def _build_together(tables: list[TotalsTable], query: Query) -> None:
-    first = tables[0].specification
-    by = tables[0].counted_by
-    specifications = [each.specification for each in tables]
-    summed = {each.value for each in specifications if not each.counts_values}
-    values = sorted(each for each in summed if each is not None)
-    counted = selectable(query).counted(by, values, first.present, many=len(tables) > 1)
+    by, present = tables[0].counted_by, tables[0].specification.present
+    values = sorted({value for table in tables for value in table.summed})
+    counted = selectable(query).counted(by, values, present, many=len(tables) > 1)
     for table in tables:
         if counted is None:
             table.build(query)
             continue
-        value = None if table.specification.counts_values else table.specification.value
-        place = None if value is None else len(by) + 1 + values.index(value)
-        rows = ((*row[: len(by) + 1], 0 if place is None else row[place]) for row in counted)
+        places = [len(by) + 1 + values.index(value) for value in table.summed]
+        rows = ((*row[: len(by) + 1], *(row[place] for place in places)) for row in counted)
         table.build(query, rows)

@@ -1,7 +1,11 @@
-"""What is kept in temporary tables of a session: whether it is valid, its size, a list of it.
+"""What is kept in tables: whether it is valid, its size, a list of it.
 
-What says that something kept is valid is a row of a temporary table, so a rollback takes that back
-as well. When another process has committed, what is kept missed it, and is not valid any more.
+Most of it lies in temporary tables of a session. What says that something kept is valid is a row of
+a temporary table, so a rollback takes that back as well. When another process has committed, what
+is kept missed it, and is not valid any more.
+
+What materialised views need lies in the file and is listed there, with what it was made from. Every
+session that writes follows it, so it stays valid; one that cannot takes it off the list.
 
 Law: while it holds, what is kept is what would be built now.
 """
@@ -18,6 +22,11 @@ VALID = "harken_copies"
 CREATE_VALID = (
     f"CREATE TEMP TABLE IF NOT EXISTS {VALID} "
     "(name TEXT PRIMARY KEY, data_version INTEGER NOT NULL) WITHOUT ROWID"
+)
+LISTED = "harken_kept"
+CREATE_LISTED = (
+    f"CREATE TABLE IF NOT EXISTS main.{LISTED} "
+    "(name TEXT PRIMARY KEY, definition TEXT NOT NULL) STRICT, WITHOUT ROWID"
 )
 SAMPLE = 200
 """Rows of a table that are looked at to estimate how many bytes each takes."""
@@ -50,6 +59,46 @@ class Validity:
         self._connection.run(f"DELETE FROM temp.{VALID} WHERE name = ?", (self._name,))
 
 
+class ListedInFile:
+    """Whether what is kept in the file under a name is what this session would keep there."""
+
+    def __init__(self, connection: Connection, name: str, definition: str) -> None:
+        self._connection = connection
+        self.name = name
+        self.definition = definition
+
+    @property
+    def may_write(self) -> bool:
+        """Only a session that writes anyway changes what is kept in the file."""
+        connection = self._connection
+        return connection.in_transaction and not connection.only_reads
+
+    def _listed(self) -> str | None:
+        if not self._connection.has_table(LISTED):
+            return None
+        found: str | None = self._connection.value(
+            f"SELECT definition FROM main.{LISTED} WHERE name = ?", (self.name,)
+        )
+        return found
+
+    def holds(self) -> bool:
+        return self._listed() == self.definition
+
+    @property
+    def is_of_another(self) -> bool:
+        """Has another session kept something else under this name by now?"""
+        return self._listed() not in (None, self.definition)
+
+    def declare(self) -> None:
+        self._connection.run(CREATE_LISTED)
+        row = (self.name, self.definition)
+        self._connection.run(f"INSERT OR REPLACE INTO main.{LISTED} VALUES (?, ?)", row)
+
+    def revoke(self) -> None:
+        if self.may_write and self.holds():
+            self._connection.run(f"DELETE FROM main.{LISTED} WHERE name = ?", (self.name,))
+
+
 class Ledger:
     """All that is kept for a connection."""
 
@@ -58,19 +107,37 @@ class Ledger:
 
 
 class KeptTables:
-    """One thing that is kept, in temporary tables of which the first has the rows to be read."""
+    """One thing that is kept, in tables of which the first has the rows to be read: temporary ones,
+    or, with a `definition` of what it is made from, in the file."""
 
     def __init__(
-        self, connection: Connection, ledger: Ledger, name: str, tables: Sequence[str]
+        self,
+        connection: Connection,
+        ledger: Ledger,
+        name: str,
+        tables: Sequence[str],
+        definition: str | None = None,
     ) -> None:
         self.name = name
         self.connection = connection
-        self.validity = Validity(connection, name)
+        self.validity = (
+            Validity(connection, name)
+            if definition is None
+            else ListedInFile(connection, name, definition)
+        )
         self._ledger = ledger
-        self._tables = [f"temp.{quote(each)}" for each in tables]
+        schema = "temp" if definition is None else "main"
+        self._tables = [f"{schema}.{quote(each)}" for each in tables]
+
+    @property
+    def in_file(self) -> bool:
+        return isinstance(self.validity, ListedInFile)
 
     def holds(self) -> bool:
-        return self.validity.holds()
+        holds = self.validity.holds()
+        if holds and self.in_file:
+            self._ledger.built[self.name] = self
+        return holds
 
     def revoke(self) -> None:
         self.validity.revoke()
@@ -81,10 +148,13 @@ class KeptTables:
         self._ledger.built[self.name] = self
 
     def drop(self) -> None:
+        self._ledger.built.pop(self.name, None)
+        listed = self.validity if isinstance(self.validity, ListedInFile) else None
+        if listed is not None and (not listed.may_write or listed.is_of_another):
+            return
         self.validity.revoke()
         for table in self._tables:
             self.connection.run(f"DROP TABLE IF EXISTS {table}")
-        self._ledger.built.pop(self.name, None)
 
     def rows(self) -> list[Row]:
         return self.connection.rows(f"SELECT * FROM {self._tables[0]}")

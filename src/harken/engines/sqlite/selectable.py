@@ -22,6 +22,14 @@ class Selectable(protocol.Query, Protocol):
         """By the id of a relation the table that holds its rows while the query runs."""
 
     @property
+    def slots(self) -> tuple[Any, ...]:
+        """The parameters."""
+
+    @property
+    def fetch(self) -> Any:
+        """What has at hand the rows of relations elsewhere, if it reads any."""
+
+    @property
     def fixpoints(self) -> tuple[Any, ...]:
         """The recursions that are evaluated first, lowest first."""
 

@@ -11,10 +11,9 @@ def around(weighing: Weighing) -> tuple[str, str]:
     by = [*("0" * weighing.is_keyed), *(f"c{i}" for i in weighing.by)]
     there = "1" if weighing.present is None else f"c{weighing.present} IS NOT NULL"
     shown, changed = f"sum({weighing.weight}) AS n", "n <> 0"
-    if weighing.is_summed:
-        value = "0" if weighing.value is None else f"c{weighing.value}"
-        shown += f", {exact_sum(value, weighing.weight)} AS s"
-        changed += " OR s <> 0"
+    for value in weighing.values:
+        shown += f", {exact_sum(f'c{value}', weighing.weight)} AS s{value}"
+        changed += f" OR s{value} <> 0"
     places = ", ".join(str(i + 1) for i in range(len(by)))
     return (
         f"SELECT {', '.join(by)}, {shown} FROM",

@@ -1,0 +1,356 @@
+"""Compiled waves: what a propagation does, known after a few times, becomes one program.
+
+A wave is told from others by the stored relations that changed. When waves of the same relations
+have been interpreted a few times and none was timed any more, all nodes that these relations can
+reach are planned at once, as steps (`engines.protocol.waves`), and the engine makes a program of
+them between two transactions. From then on the program runs in place of the interpreter, as long as
+its guards hold:
+
+    the graph is what it was, and no strategy is forced   otherwise the program is dropped
+    few rows have changed, what is kept is valid           asked by the program itself
+    nobody traces the wave, wants rows that were lost, or has a view defined again
+
+Views with events, views that ask for the time, recursions, relations in the lake and Python
+functions are always interpreted, and so is every wave that reaches one.
+
+Law: a wave delivers the same changes, whether it is compiled or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from harken.engines.protocol import (
+    Apply,
+    Clear,
+    CompiledWave,
+    Engine,
+    Fill,
+    Follow,
+    MemberChanges,
+    Read,
+    WaveStep,
+)
+from harken.errors import HarkenError
+from harken.ir.clauses import Atom, atoms
+from harken.ir.relations import Kind, Relation
+from harken.maintenance import tuning
+from harken.maintenance.chooser import Chooser
+from harken.maintenance.decisions import Because, Decision
+from harken.maintenance.nodes import DerivedNode, Node, Planning, TotalsNode, ViewNode
+from harken.maintenance.recursive_nodes import RecursiveNode
+from harken.maintenance.round_nodes import RoundsNode
+from harken.maintenance.strategies import Strategy
+from harken.maintenance.wave_plan import WavePlan
+from harken.propagation.graph import Graph
+from harken.propagation.wave import ViewChange, Wave
+
+SMALL = frozenset({Strategy.INCREMENTAL, Strategy.TOTALS})
+
+
+class NotCompiled(Exception):
+    """A node that only the interpreter knows how to bring up to date."""
+
+
+@dataclass(slots=True)
+class Program:
+    """A compiled wave with what it hands out."""
+
+    wave: CompiledWave
+    read: dict[str, tuple[ViewNode, frozenset[str], Decision]]
+    without_losses: list[str]
+    """Views of which only what they gained is read."""
+    strategies: dict[str, Strategy]
+    """What each node does."""
+    runs: int = 0
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of the waves of the same changed relations."""
+
+    interpreted: int = 0
+    due: int = tuning.COMPILED_AFTER
+    """After so many interpreted waves it is compiled."""
+    program: Program | None = None
+    left: int = 0
+    """Runs of the program before a wave is interpreted, so that decisions are looked at again."""
+    version: int = -1
+    """That of the chooser when it was compiled: with another, decisions may be others."""
+    missed: int = 0
+    """How often its guards did not hold since it was compiled."""
+
+
+@dataclass(slots=True)
+class CompiledWaves:
+    engine: Engine
+    graph: Graph
+    planning: Planning
+    chooser: Chooser
+    is_on: Callable[[], bool] = lambda: True
+    runs: int = 0
+    """How often a program ran in place of the interpreter."""
+    _version: tuple[int, str | None] = (-1, None)
+    """The graph that the programs were made for, and the strategy that was forced."""
+    _known: dict[frozenset[str], Known] = field(default_factory=dict)
+    _due: list[frozenset[str]] = field(default_factory=list)
+    _dropped: list[CompiledWave] = field(default_factory=list)
+
+    # --- running -----------------------------------------------------------------------------
+
+    def run(self, stored: frozenset[str]) -> list[ViewChange] | None:
+        """The changes of all consumers' views, if a program found them; None if the wave is to be
+        interpreted."""
+        known = self._known.get(stored)
+        if known is None or known.program is None:
+            return None
+        if self._now() != self._version or known.left <= 0 or not self.is_on():
+            return None
+        if known.version != self.chooser.version and stored not in self._due:
+            self._due.append(stored)  # decisions are looked at again when this is over
+        program, consumer_of = known.program, self.graph.consumer_of
+        for name in program.without_losses:
+            consumer = consumer_of(name)
+            if consumer is not None and consumer.wants_minus(name):
+                return None
+        found = program.wave.run()
+        if found is None:
+            known.missed += 1
+            return None
+        program.runs += 1
+        self.runs += 1
+        known.left -= 1
+        for name in stored:
+            self.chooser.note_change(name, 1)
+        return [
+            ViewChange(node.view, *found[name], below, decision)
+            for name, (node, below, decision) in program.read.items()
+            if any(found[name])
+        ]
+
+    def _now(self) -> tuple[int, str | None]:
+        return self.graph.version, self.chooser.forced
+
+    # --- learning ----------------------------------------------------------------------------
+
+    def note(self, wave: Wave, stored: frozenset[str]) -> None:
+        """A wave was interpreted: is it one that will come again?"""
+        if not self.is_on() or self.chooser.forced == Strategy.NAIVE or self.engine.has_lake:
+            return
+        if wave.plan.measured.is_timed or wave.plan.measured.is_large or wave.plan.to_build:
+            return
+        if self._now() != self._version:
+            self._forget()
+        known = self._known.get(stored)
+        if known is None:
+            if len(self._known) >= tuning.MOST_COMPILED:
+                return
+            known = self._known[stored] = Known()
+        known.interpreted += 1
+        if known.interpreted >= known.due and stored not in self._due:
+            known.interpreted = 0
+            self._due.append(stored)
+
+    def _forget(self) -> None:
+        """The graph has changed: no program is right any more."""
+        self._dropped += [k.program.wave for k in self._known.values() if k.program is not None]
+        self._known.clear()
+        self._due.clear()
+        self._version = self._now()
+
+    # --- compiling ---------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Between two transactions: drop programs that are of no use, and make those that are."""
+        if self._now() != self._version and self._known:
+            self._forget()
+        while self._dropped:
+            self._dropped.pop().drop()
+        while self._due:
+            stored = self._due.pop()
+            self._renew(stored, self._known[stored])
+
+    def _renew(self, stored: frozenset[str], known: Known) -> None:
+        """Make a program, or make it anew where decisions have changed or guards do not hold."""
+        before = known.program
+        known.version = self.chooser.version
+        planned = self._planned(stored)
+        same = before and planned and planned.strategies() == before.strategies
+        if same and not known.missed:
+            known.left = tuning.RUNS_OF_COMPILED
+            return
+        if before is not None:
+            known.program = None
+            before.wave.drop()
+        if planned is not None:
+            known.program = self._compiled(planned)
+        if known.program is None or known.missed:
+            known.due *= tuning.COMPILED_AGAIN_FACTOR
+        known.left, known.missed = tuning.RUNS_OF_COMPILED, 0
+
+    def _planned(self, stored: frozenset[str]) -> PlannedWave | None:
+        """The steps for these relations; None if a node that they reach has to be interpreted."""
+        if not stored <= self.graph.captures.by_name.keys():
+            return None
+        planned = PlannedWave(self.engine, self.graph, self.planning, self.chooser, stored)
+        try:
+            planned.plan()
+        except (NotCompiled, HarkenError):
+            return None
+        return planned if self._now() == self._version else None
+
+    def _compiled(self, planned: PlannedWave) -> Program | None:
+        captured = [self.graph.captures.by_name[name] for name in sorted(planned.stored)]
+        wave = self.engine.waves.compile(planned.steps, captured, tuning.SMALL_CHANGE)
+        if wave is None:
+            return None
+        return Program(wave, planned.read, planned.without_losses, planned.strategies())
+
+    # --- looking at it -----------------------------------------------------------------------
+
+    def about(self, node_id: str) -> Iterator[tuple[frozenset[str], int, int]]:
+        """The programs that a node is part of: of which changed relations, how many statements
+        each has, and how often it has run."""
+        if self._now() != self._version:
+            return
+        for stored, known in self._known.items():
+            if known.program is not None and node_id in known.program.strategies:
+                yield stored, known.program.wave.size, known.program.runs
+
+
+@dataclass(slots=True)
+class PlannedWave:
+    """The steps of a wave in which everything changes that can change."""
+
+    engine: Engine
+    graph: Graph
+    planning: Planning
+    chooser: Chooser
+    stored: frozenset[str]
+    read: dict[str, tuple[ViewNode, frozenset[str], Decision]] = field(default_factory=dict)
+    without_losses: list[str] = field(default_factory=list)
+    steps: list[WaveStep] = field(default_factory=list)
+    _decisions: dict[str, Decision] = field(default_factory=dict)
+    _sizes: dict[str, int] = field(default_factory=dict)
+    _reached: dict[int, dict[str, Node]] = field(default_factory=dict)
+
+    def strategies(self) -> dict[str, Strategy]:
+        return {name: each.strategy for name, each in self._decisions.items()}
+
+    def plan(self) -> None:
+        graph = self.graph
+        graph.settle_levels()
+        sizes = dict.fromkeys(self.stored, 1)
+        self._sizes = dict(sizes)
+        plan = WavePlan(self.engine.connection, self.chooser, graph, sizes, self._sizes)
+        for name in sorted(self.stored):
+            self._reach(name)
+        while self._reached:
+            level = min(self._reached)
+            for node in self._reached.pop(level).values():
+                self.steps += self._step(node, plan)
+                if len(self._decisions) > tuning.MOST_COMPILED_NODES:
+                    raise NotCompiled
+        deltas = [graph.derived[n].delta for n in self._sizes if n in graph.derived]
+        captures = graph.captures.by_name
+        captured = [captures[name] for name in self._sizes if name in captures]
+        self.steps.append(Clear([*deltas, *captured]))
+
+    def _reach(self, name: str) -> None:
+        for node in self.graph.affects.get(name, {}).values():
+            self._reached.setdefault(node.level, {})[node.id] = node
+
+    def _step(self, node: Node, plan: WavePlan) -> Iterator[WaveStep]:
+        self._check(node)
+        decision = plan.decide(node)
+        if decision.build or decision.awaited is not None:
+            raise NotCompiled
+        self._decisions[node.id] = decision
+        if isinstance(node, TotalsNode):
+            yield from self._follow(node, decision, plan)
+        elif decision.strategy not in SMALL:
+            raise NotCompiled
+        elif isinstance(node, DerivedNode):
+            change = self._change(node, decision.strategy)
+            if change:
+                yield Fill(node.delta, change)
+                self._changed(node)
+        else:
+            yield from self._view(node, decision, plan)
+
+    def _check(self, node: Node) -> None:
+        """Is it a node that can be compiled?"""
+        if isinstance(node, RecursiveNode | RoundsNode) or node.is_apart:
+            raise NotCompiled
+        if isinstance(node, DerivedNode) and node.copy is not None:
+            raise NotCompiled
+        below = (self.graph.derived.get(name) for name in node.part.nodes)
+        if any(isinstance(each, RecursiveNode | RoundsNode) for each in below):
+            raise NotCompiled
+        if any(map(self.engine.is_in_lake, node.part.stored.values())):
+            raise NotCompiled
+        if any(atom.relation.kind is Kind.FOREIGN for atom in _atoms(node)):
+            raise NotCompiled
+        if isinstance(node, ViewNode):
+            view, tally = node.view, node.tally
+            is_learning = tally is not None and not tally.is_at_rest
+            if view.events or view.moves or view.strategy != "auto" or is_learning:
+                raise NotCompiled
+
+    def _follow(self, node: TotalsNode, decision: Decision, plan: WavePlan) -> Iterator[WaveStep]:
+        if decision.is_skipped:
+            if decision.reason is not Because.NOT_WORTH_KEEPING or node.table.holds():
+                raise NotCompiled
+            plan.skip(node)
+            return
+        below = frozenset(self._sizes.keys() & node.part.influents.keys())
+        yield Follow(node.table, node.followers_of(below, self.planning), node.delta)
+        self._changed(node)
+
+    def _changed(self, node: DerivedNode) -> None:
+        self._sizes[node.id] = 1
+        self._reach(node.id)
+
+    def _change(self, node: Node, strategy: Strategy, losses: bool = True) -> MemberChanges:
+        """The queries for the change of a node, as the interpreter asks them."""
+        below = frozenset(self._sizes.keys() & node.influents(strategy).keys())
+        if not below:
+            return []
+        if node.is_weighed(strategy):
+            return [(node.weighted_query(strategy, below, self.planning), None)]
+        checked = node.view.strict if isinstance(node, ViewNode) else True
+        return [
+            (node.query(sign, strategy, below, self.planning, checked), sign)
+            for sign in ((1, -1) if losses else (1,))
+        ]
+
+    def _view(self, node: ViewNode, decision: Decision, plan: WavePlan) -> Iterator[WaveStep]:
+        view, consumer = node.view, self.graph.consumer_of(node.view.name)
+        losses = view.needs_losses or node.is_weighed(decision.strategy)
+        change = self._change(node, decision.strategy, losses)
+        if not change:
+            return
+        if consumer is not None:
+            below = frozenset(self._sizes.keys() & node.influents(decision.strategy).keys())
+            self.read[view.name] = node, below, decision
+            if not losses:
+                self.without_losses.append(view.name)
+            yield Read(view.name, view.program.goal, change)
+        if view.stored is not None:
+            yield self._apply(view.stored, change, plan)
+
+    def _apply(self, relation: Relation, change: MemberChanges, plan: WavePlan) -> Apply:
+        if relation.id not in self.graph.affects:
+            return Apply(relation, change, None)
+        capture = self.graph.captures.by_name[relation.id]
+        self._sizes[relation.id] = 1
+        plan.take_in(relation.id, 1)
+        self._reach(relation.id)
+        return Apply(relation, change, capture if capture.is_told else None)
+
+
+def _atoms(node: Node) -> Iterator[Atom]:
+    for definition in node.part.program.definitions.values():
+        for clause in definition.clauses:
+            yield from atoms(clause.body)
