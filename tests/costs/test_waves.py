@@ -93,7 +93,7 @@ def test_the_own_change_of_a_table_is_not_propagated_a_second_time(
     monkeypatch.setattr(
         Network, "_wave", lambda self, stored: waves.append(stored) or make(self, stored)
     )
-    with harken.connect() as db:
+    with harken.connect(settings={"compiled_waves": False}) as db:
         db.sql("CREATE TABLE t (k INT PRIMARY KEY, v INT)")
         db.load("t", [(n, n) for n in range(200)], ["k", "v"])
         changes = db.monitor("t")

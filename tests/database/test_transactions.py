@@ -726,3 +726,13 @@ def test_handles_follow_a_rollback(shop: Database) -> None:
         price[toy]
     price[toy] = "cheap"
     assert price[toy] == "cheap"
+
+
+def test_a_known_statement_that_fails_leaves_no_transaction_open() -> None:
+    with harken.connect() as db:
+        db.sql("CREATE TABLE t (k INT PRIMARY KEY, v INT)")
+        db.sql("INSERT INTO t VALUES (1, 1)")
+        for _ in range(3):
+            with pytest.raises(HarkenError, match="t"):
+                db.sql("INSERT INTO t VALUES (1, 2)")
+            assert not db.in_transaction

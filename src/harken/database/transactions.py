@@ -403,26 +403,6 @@ class Transactions:
             self._blocks = 0
             self._verify = None
 
-    def alone(self, change: Callable[[], object]) -> None:
-        """Run a change of data as a transaction of its own. If it fails, the transaction is undone:
-        it needs no savepoint. No transaction may be open."""
-        self._refuse_in_statement("a transaction of its own")
-        self._blocks, self._block_undone = 1, False
-        try:
-            self.begin()
-            self._statements += 1
-            try:
-                change()
-                self._reactions.after_statement()
-            finally:
-                self._statements -= 1
-            self._commit()
-        except BaseException:
-            self._rollback()
-            raise
-        finally:
-            self._blocks = 0
-
     def _check_block(self) -> None:
         """A block whose transaction is gone must not end as if it had been committed."""
         if self._block_undone or not self.active:

@@ -178,7 +178,7 @@ class SqlSession:
             if error.span is None and error.text is None:
                 error.span = Span(job.start, job.end)
             raise
-        with room_for(NESTED):
+        with room_for(NESTED), self._transactions.text():
             self._execute(parsed or with_values(statements(text), values)[number])
             known.failures += 1
             if known.failures >= FAILURES:
