@@ -42,6 +42,8 @@ from harken.maintenance.nodes import DerivedNode, Node, Planning, TotalsNode, Vi
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.round_nodes import RoundsNode
 from harken.maintenance.strategies import Strategy
+from harken.maintenance.strategies.base import PlannedStrategy
+from harken.maintenance.strategies.registry import find
 from harken.maintenance.wave_plan import WavePlan
 from harken.propagation.graph import Graph
 from harken.propagation.wave import ViewChange, Wave
@@ -314,25 +316,29 @@ class PlannedWave:
 
     def _change(self, node: Node, strategy: Strategy, losses: bool = True) -> MemberChanges:
         """The queries for the change of a node, as the interpreter asks them."""
-        below = frozenset(self._sizes.keys() & node.influents(strategy).keys())
+        way = _way(node, strategy)
+        below = self._below(node, strategy)
         if not below:
             return []
-        if node.is_weighed(strategy):
-            return [(node.weighted_query(strategy, below, self.planning), None)]
+        if way.is_weighed(node):
+            return [(node.weighted_query(way, below, self.planning), None)]
         checked = node.view.strict if isinstance(node, ViewNode) else True
         return [
-            (node.query(sign, strategy, below, self.planning, checked), sign)
+            (node.query(sign, way, below, self.planning, checked), sign)
             for sign in ((1, -1) if losses else (1,))
         ]
 
+    def _below(self, node: Node, strategy: Strategy) -> frozenset[str]:
+        return frozenset(self._sizes.keys() & _way(node, strategy).influents(node).keys())
+
     def _view(self, node: ViewNode, decision: Decision, plan: WavePlan) -> Iterator[WaveStep]:
         view, consumer = node.view, self.graph.consumer_of(node.view.name)
-        losses = view.needs_losses or node.is_weighed(decision.strategy)
+        losses = view.needs_losses or _way(node, decision.strategy).is_weighed(node)
         change = self._change(node, decision.strategy, losses)
         if not change:
             return
         if consumer is not None:
-            below = frozenset(self._sizes.keys() & node.influents(decision.strategy).keys())
+            below = self._below(node, decision.strategy)
             self.read[view.name] = node, below, decision
             if not losses:
                 self.without_losses.append(view.name)
@@ -348,6 +354,13 @@ class PlannedWave:
         plan.take_in(relation.id, 1)
         self._reach(relation.id)
         return Apply(relation, change, capture if capture.is_told else None)
+
+
+def _way(node: Node, strategy: Strategy) -> PlannedStrategy:
+    found = find(strategy, node)
+    if not isinstance(found, PlannedStrategy):
+        raise NotCompiled
+    return found
 
 
 def _atoms(node: Node) -> Iterator[Atom]:

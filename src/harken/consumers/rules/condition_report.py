@@ -382,7 +382,8 @@ def _label_for_people(node: Node) -> str:
         totals = node.totals
         if isinstance(totals, Totals):
             groups = len(totals.groups)
-            return f"{totals.aggregate} by {groups} column{'' if groups == 1 else 's'}"
+            kept = " and ".join(dict.fromkeys(each.aggregate for each in totals.measures))
+            return f"{kept} by {groups} column{'' if groups == 1 else 's'}"
         return node.kind
     return _node_label(node)
 
