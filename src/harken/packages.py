@@ -24,7 +24,11 @@ EXTRAS = {
 }
 """The extra of Harken that brings each package."""
 
-ALONE = ("pandas", "polars")
+ALONE = {
+    "IPython": "ipython",
+    "pandas": "'harken[arrow]' pandas",
+    "polars": "'harken[arrow]' polars",
+}
 """Packages that are installed by their own name; Harken exchanges data with them in Arrow."""
 
 
@@ -34,7 +38,7 @@ def install_command(package: str, extra: str | None = None) -> str:
     ("pip install 'harken[arrow]'", "pip install 'harken[arrow]' polars")
     """
     if package in ALONE:
-        return f"pip install 'harken[arrow]' {package}"
+        return f"pip install {ALONE[package]}"
     return f"pip install 'harken[{extra or EXTRAS[package]}]'"
 
 

@@ -1,7 +1,7 @@
 """Every public method, called with values that it does not take.
 
 Law: the outcome is a result or an error of ours, never another exception, and the session still
-works afterwards. A call with too few arguments, or with unknown ones, is Python's TypeError.
+works afterwards. So is a call with too few arguments, or with unknown ones.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ def good_calls(tmp_path: Path) -> dict[str, dict[str, Any]]:
         "describe": {"name": "low", "where": None},
         "describe_table": {"name": "low"},
         "definitions": {},
+        "redefining": {},
         "readers_of": {"name": "low"},
         "changes_after": {"name": "low", "position": 0, "where": None, "net": False},
         "watch_views": {"listener": print},
@@ -272,3 +273,24 @@ def test_methods_of_a_client(name: str, good: dict[str, Any]) -> None:
     for parameter in good:
         for value in VALUES:
             wrong(getattr(client, name), **{**good, parameter: value})
+
+
+@pytest.mark.parametrize(
+    ("call", "message", "hint"),
+    [
+        (lambda db: db.monitor("low", strateg="auto"), "no argument strateg", "mean strategy"),
+        (lambda db: db.monitor(), "missing a required argument: 'name'", "monitor(name, listener"),
+        (lambda db: db.sql("SELECT 1", 1, 2), "too many positional", "sql(text, values=None)"),
+        (lambda db: db.monitor("low").changes(1), "too many positional", "changes(*, net=False)"),
+        (lambda db: db.function("quantity").get(), "missing", "get(arguments, default=None)"),
+        (lambda db: harken.connect(":memory:", 5), "too many positional", "connect(path="),
+        (lambda db: harken.connect(read=True), "no argument read", "connect(path="),
+    ],
+)
+def test_a_call_that_does_not_fit_shows_how_it_is_made(
+    db: harken.Database, call: Callable[[harken.Database], object], message: str, hint: str
+) -> None:
+    with pytest.raises(harken.TypeFault) as caught:
+        call(db)
+    assert message in caught.value.message
+    assert hint in str(caught.value.hint)

@@ -15,11 +15,13 @@ from harken.database.arguments import (
     check_flag,
     check_number,
     check_path,
+    checked_call,
 )
 from harken.errors import TypeFault
 from harken.settings import Settings
 
 
+@checked_call
 def connect(
     path: str | os.PathLike[str] = ":memory:",
     *,

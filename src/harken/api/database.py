@@ -579,6 +579,7 @@ class Database:
         """The names of everything that reads a table, view or function, directly or not: views,
         functions, rules and monitors. Materialized views are marked as such."""
         self.internals.look()
+        check_text(name, "the name of a table, view or function")
         return readers_of(self.internals, name)
 
     @property

@@ -6,13 +6,18 @@ done.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import os
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar
 
-from harken.errors import NameFault, Span, StorageError, SyntaxFault, TypeFault, ValueFault
+from harken.errors import NameFault, Span, StorageError, SyntaxFault, TypeFault, ValueFault, nearest
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 LONGEST_SHOWN = 60
 """Characters of a wrong value that an error shows."""
@@ -125,6 +130,51 @@ def check_names(value: object, what: str) -> list[str]:
     for each in found:
         check_text(each, f"each of {what}")
     return found
+
+
+def wrong_call(
+    function: Callable[..., Any], given: Sequence[Any], named: Mapping[str, Any]
+) -> TypeFault | None:
+    """The error for arguments that a function does not have, or lacks; None if they fit.
+
+    >>> def monitor(self, name, *, strategy="auto"): ...
+    >>> print(wrong_call(monitor, (None, "v"), {"strateg": 1}).report())
+    [arity] monitor has no argument strateg
+    hint: did you mean strategy? It is called as monitor(name, *, strategy='auto')
+    """
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*given, **named)
+    except TypeError as error:
+        own = [each for each in signature.parameters.values() if each.name != "self"]
+        plain = [each.replace(annotation=inspect.Parameter.empty) for each in own]
+        shape = signature.replace(parameters=plain, return_annotation=inspect.Signature.empty)
+        called = f"it is called as {function.__name__}{shape}"
+        unknown = next((name for name in named if name not in signature.parameters), None)
+        if unknown is None:
+            message, near = f"{function.__name__}: {error}", None
+        else:
+            message = f"{function.__name__} has no argument {unknown}"
+            near = nearest(unknown, [each.name for each in own])
+        hint = f"did you mean {near}? I{called[1:]}" if near else called
+        return TypeFault(message, code="arity", hint=hint)
+    return None
+
+
+def checked_call(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorates a function of the public interface: a call that does not fit is our error."""
+
+    @functools.wraps(function)
+    def called(*given: P.args, **named: P.kwargs) -> R:
+        try:
+            return function(*given, **named)
+        except TypeError as error:
+            fault = wrong_call(function, given, named)
+            if fault is None:
+                raise
+            raise fault from error
+
+    return called
 
 
 def wrong(value: object, what: str, wanted: str, hint: str | None) -> TypeFault:

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from harken import limits
+from harken.database.arguments import wrong_call
 from harken.errors import IntegrityError
 from harken.packages import missing_package
 
@@ -73,7 +74,7 @@ def exclusive(
     method: Callable[Concatenate[Self, P], R],
 ) -> Callable[Concatenate[Self, P], R]:
     """Decorates a method that only one thread at a time may execute. If the method needs a package
-    that is not installed, its error says how to install it."""
+    that is not installed, or does not have the arguments of the call, its error says so."""
 
     @functools.wraps(method)
     def alone(self: Self, /, *given: P.args, **named: P.kwargs) -> R:
@@ -81,6 +82,14 @@ def exclusive(
             try:
                 return method(self, *given, **named)
             except ModuleNotFoundError as error:
-                raise missing_package(error) or error from error
+                missing = missing_package(error)
+                if missing is None:
+                    raise
+                raise missing from error
+            except TypeError as error:
+                wrong = wrong_call(method, (self, *given), named)
+                if wrong is None:
+                    raise
+                raise wrong from error
 
     return alone

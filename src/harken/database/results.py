@@ -75,7 +75,11 @@ class Result:
         return frames.to_polars(self.to_arrow())
 
     def _repr_html_(self) -> str:
-        shown = [[self._plain(value) for value in row] for row in self.rows[: frames.SHOWN_ROWS]]
+        return self.to_html()
+
+    def to_html(self, most: int = frames.SHOWN_ROWS) -> str:
+        """A table with the types of the columns, at most so many rows, and their count."""
+        shown = [[self._plain(value) for value in row] for row in self.rows[:most]]
         return frames.to_html(self.columns, self.types, shown, len(self.rows))
 
     def named(self, value: Object) -> str:

@@ -102,10 +102,10 @@ class Delivery:
         """None if the receiver is too far behind and must start over."""
         waiting = self.waiting(receiver)
         if waiting:
-            self._handed_out(receiver, *waiting[-1])
+            self.handed_out(receiver, *waiting[-1])
         return None if waiting is None else [change for _, change in waiting]
 
-    def _handed_out(self, receiver: Receiver, number: int, change: Change) -> None:
+    def handed_out(self, receiver: Receiver, number: int, change: Change) -> None:
         receiver.place = max(number, receiver.place)
         receiver.position = max(change.transaction, receiver.position)
 
@@ -151,7 +151,7 @@ class Delivery:
                     receiver.place, receiver.position = before
                 yield _failed(receiver, error)
                 return
-            self._handed_out(receiver, number, change)  # the listener may have fetched more
+            self.handed_out(receiver, number, change)  # the listener may have fetched more
 
 
 def _own(change: Change, view: str) -> Change:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 from harken.consumers.monitors.audience import Listener, Receiver
+from harken.consumers.monitors.following import Following
 from harken.consumers.monitors.log import Keep
 from harken.consumers.monitors.monitors import Monitors
 from harken.consumers.monitors.outbox import Durable
 from harken.consumers.monitors.view import Watched
-from harken.database.arguments import check_callable, check_flag
+from harken.database.arguments import LONGEST_TIME, check_callable, check_flag, check_number
 from harken.database.changes import Change, StoredChange, netted
 from harken.database.exclusive import SessionLock, exclusive
 from harken.database.runtime import Runtime
@@ -138,6 +139,61 @@ class Subscription:
             self._monitors.check_receiver(self._receiver)
         one = netted(found) if net and found else None
         return ([one] if one is not None else []) if net else found
+
+    def follow(self, timeout: float | None = None) -> Following:
+        """Each change as it is committed, by any process, with `for` or `async for`. The loop waits
+        for the next change. It ends when the subscription is closed, when nothing came for
+        `timeout` seconds, and in a database in memory, where nobody else commits, when there is
+        nothing left."""
+        self._check_open()
+        if timeout is not None:
+            check_number(timeout, "the timeout", most=LONGEST_TIME)
+        return Following(self, timeout)
+
+    def __iter__(self) -> Iterator[Change]:
+        return iter(self.follow())
+
+    def __aiter__(self) -> AsyncIterator[Change]:
+        return aiter(self.follow())
+
+    @exclusive
+    def waiting(self) -> list[tuple[int, Change]]:
+        """The changes that were not delivered yet, each with its number; `deliver` takes one."""
+        self._check_open()
+        self.renew()
+        found = self._monitors.delivery.waiting(self._receiver)
+        if found is None:
+            return [(0, self.snapshot())]
+        if not found:
+            self._monitors.check_receiver(self._receiver)
+        return found
+
+    @exclusive
+    def deliver(self, number: int, change: Change) -> None:
+        """Note that a change was delivered, so that it is not given again."""
+        self._monitors.delivery.handed_out(self._receiver, number, change)
+
+    @exclusive
+    def hear_others(self) -> None:
+        """From now on, also give the changes that other processes commit: keep them in the file, if
+        that is not done yet. Everything that this session committed must be delivered."""
+        self._check_open()
+        receiver = self._receiver
+        if not self.has_others or not receiver.reads_queue:
+            return
+        refuse_in_transaction(self._transactions, "following a view cannot start")
+        _ensure_log(self._runtime, self._transactions, self._monitors, receiver)
+        receiver.kept = True
+        receiver.position = self._monitors.logs.position()
+
+    @property
+    def has_others(self) -> bool:
+        """Whether other processes can commit: not to a database in memory."""
+        return not self._runtime.engine.connection.in_memory
+
+    @property
+    def is_closed(self) -> bool:
+        return self._receiver.closed
 
     @exclusive
     def snapshot(self) -> Change:
