@@ -102,22 +102,32 @@ class RecursionUpdate:
         if wanted is Strategy.NAIVE:
             self._go(wanted)
             return True
+        started = self._clock()
         is_measured = known.is_measured((wanted, self.case), self.size)
         limit = self.node.course.longest(known, self.case, self.size, wanted)
-        started = self._clock()
-        try:
-            with (
-                self._undone_if_broken_off(wanted),
-                self._limited(math.inf if is_measured else limit),
-            ):
-                self._go(wanted)
-        except BrokenOff:
-            self.node.delta.clear()
-            known.note_runaway((wanted, self.case), self.size, self._clock() - started)
-            self.chooser.learnt(self.node, known)
+        if not self._try_limited(wanted, known, math.inf if is_measured else limit):
             return False
         if not is_measured:
             self._record(wanted, started, known)
+        return True
+
+    def _try_limited(self, strategy: Strategy, known: Experience, limit: float) -> bool:
+        """False if it ran away. Stored rows are then those of before again."""
+        was_stored = self.node.kept_rows.holds()
+        is_undone = strategy is Strategy.MATERIALIZED and was_stored and limit < math.inf
+        connection = self._planning.engine.connection
+        started = self._clock()
+        try:
+            with (
+                connection.savepoint("follow") if is_undone else nullcontext(),
+                self._limited(limit),
+            ):
+                self._go(strategy)
+        except BrokenOff:
+            self._clean_up(was_stored)
+            known.note_runaway((strategy, self.case), self.size, self._clock() - started)
+            self.chooser.learnt(self.node, known)
+            return False
         return True
 
     def _clean_up(self, was_stored: bool) -> None:
@@ -135,15 +145,6 @@ class RecursionUpdate:
         if not is_fresh:
             known.note((strategy, self.case), self.size, self._clock() - started)
             self.chooser.learnt(self.node, known)
-
-    def _undone_if_broken_off(self, strategy: Strategy) -> AbstractContextManager[object]:
-        """Stored rows are those of before again when following them was broken off. Cases that
-        were measured are not broken off."""
-        is_measured = self._experience().is_measured((strategy, self.case), self.size)
-        is_stored = strategy is Strategy.MATERIALIZED and self.node.kept_rows.holds()
-        if is_measured or not is_stored:
-            return nullcontext()
-        return self._planning.engine.connection.savepoint("follow")
 
     def _limited(self, seconds: float) -> AbstractContextManager[object]:
         connection = self._planning.engine.connection
@@ -177,12 +178,25 @@ class RecursionUpdate:
         if strategy is Strategy.EXTERNAL and not self._rederive(known, was_stored):
             strategy = Strategy.MATERIALIZED if was_stored else Strategy.NAIVE
         if strategy is not Strategy.EXTERNAL:
-            started = self._clock()
-            strategy = self._go(strategy)
-            self._note(strategy, started, known, was_stored)
+            strategy = self._go_with_rows(strategy, known, was_stored)
         course.note_way(strategy, self.size, stored=was_stored)
         self._store_or_drop(strategy, known, was_stored)
         self.chooser.learnt(node, known)
+        return strategy
+
+    def _go_with_rows(self, strategy: Strategy, known: Experience, was_stored: bool) -> Strategy:
+        """Follow the stored rows or recompute them. Following that was never measured is broken off
+        when it takes a few times as long as recomputing."""
+        naive, started = known.naive_seconds, self._clock()
+        is_new = not known.is_measured((strategy, self.case), self.size)
+        if strategy is Strategy.MATERIALIZED and is_new and naive is not None:
+            limit = tuning.RECOMPUTE_TRIAL_FACTOR * max(naive, tuning.FIRST_REDERIVATION_LIMIT)
+            if self._try_limited(strategy, known, limit):
+                self._note(strategy, started, known, was_stored)
+                return strategy
+            strategy, started = Strategy.NAIVE, self._clock()
+        strategy = self._go(strategy)
+        self._note(strategy, started, known, was_stored)
         return strategy
 
     def _rederive(self, known: Experience, was_stored: bool) -> bool:
@@ -205,12 +219,13 @@ class RecursionUpdate:
         return True
 
     def _note(self, strategy: str, started: float, known: Experience, was_stored: bool) -> None:
-        """Runs that include planning are not recorded."""
+        """Runs that include planning are recorded only if they took longer than planning does."""
         took, course = self._clock() - started, self.node.course
         is_fresh, self.node.is_fresh = self.node.is_fresh, False
         if strategy == Strategy.NAIVE:
             known.note_naive(took, is_first=is_fresh)
-        if is_fresh or self._is_cold(strategy, took, known):
+        is_planning = is_fresh and took < tuning.LONGEST_PLANNING
+        if is_planning or self._is_cold(strategy, took, known):
             return
         known.note((strategy, self.case), self.size, took)
         if strategy in (Strategy.MATERIALIZED, TAKEN_IN):
