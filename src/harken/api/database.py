@@ -18,6 +18,7 @@ from harken.api.explain import Explained, explain
 from harken.api.handles import FunctionHandle
 from harken.api.internals import Internals
 from harken.api.lake_tables import LakeStatus, LakeTables, Progress
+from harken.api.prepared_statements import PreparedStatement
 from harken.api.programs import Programs, run_options
 from harken.api.python_functions import register_python
 from harken.api.step import Step
@@ -44,13 +45,16 @@ from harken.database.exclusive import SessionLock, exclusive
 from harken.database.language_names import AMOSQL, DATALOG, SQL
 from harken.database.objects import Object
 from harken.database.results import Result, Results
+from harken.database.runtime import Runtime
 from harken.errors import ClockWarning, LakeWarning, TypeFault
+from harken.lang.sql.program_draft import Table
 from harken.limits import Watch
 from harken.maintenance.kept_budget import KeptReport
 from harken.settings import Settings
 from harken.statements.amosql.load import load_objects
 from harken.statements.language_registry import NO_OPTIONS, RunOptions
 from harken.statements.redefinition import together
+from harken.statements.sql import table_rows
 from harken.statements.sql.load import load_rows, table_to_load
 from harken.statements.sql.table_descriptions import TableDescription, describe_table
 from harken.values.encoding import encode, literal_type
@@ -327,6 +331,49 @@ class Database:
                 load_rows(runtime, table, rows, properties)
                 return ()
             return load_objects(runtime, name, rows, properties)
+
+    @exclusive
+    def prepare(self, text: str) -> PreparedStatement:
+        """SQL that is run many times: `statement = db.prepare("... WHERE id = ?")`, then
+        `statement(5)` or `statement.execute(values)`, which takes the values as `sql` does. A text
+        that cannot be read is an error here."""
+        self.internals.check_open()
+        check_text(text, "a statement")
+        return PreparedStatement(text, self.sql)
+
+    @exclusive
+    def insert(self, table: str, rows: Any) -> int:
+        """Insert rows into an SQL table, as one statement, and return how many.
+
+        `rows` are tuples with all columns as declared, mappings from columns to values, an Arrow
+        table, or a pandas or Polars data frame. A column that is not given has its default. If the
+        key of one is there already, nothing is inserted.
+        """
+        return self._change_rows(table_rows.insert, table, rows)
+
+    @exclusive
+    def upsert(self, table: str, rows: Any) -> int:
+        """Insert rows; where one has the key of a row that is there, its columns replace those.
+        `rows` are as for `insert`."""
+        return self._change_rows(table_rows.upsert, table, rows)
+
+    @exclusive
+    def delete(self, table: str, rows: Any) -> int:
+        """Delete rows of an SQL table, as one statement, and return how many.
+
+        `rows` are keys, tuples of keys, or whole rows; or mappings, a data frame or an Arrow table:
+        each deletes the rows that have its values in its columns.
+        """
+        return self._change_rows(table_rows.delete, table, rows)
+
+    def _change_rows(
+        self, change: Callable[[Runtime, Table, Any], int], name: str, rows: Any
+    ) -> int:
+        self.internals.check_open()
+        check_text(name, "the name of a table")
+        runtime = self.internals.runtime
+        with self.one_statement(), self.internals.alone():
+            return change(runtime, table_rows.table_named(runtime, name), rows)
 
     @property
     def variables(self) -> Mapping[str, Any]:

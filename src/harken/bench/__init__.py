@@ -8,6 +8,7 @@ many-rules  thousands of rules, of which a transaction affects one
 subscribers a thousand who follow one view, over one
 lake        a rule over tables of millions of rows in the lake, against Spark
 sql         the queries of TPC-H as materialized views, against recomputing them
+statements  one small statement at a time, beside SQLite by hand and PostgreSQL
 closure     recursive views over graphs, by each strategy, against recomputing them
 counting    sets of rows with many derivations, by counting them, against differentials
 
@@ -41,6 +42,7 @@ from harken.bench import (
     sql_lake,
     sql_load,
     sql_sweep,
+    statements,
     subscribers,
     waves,
 )
@@ -61,6 +63,7 @@ BENCHMARKS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProx
         "closure": closure.figures,
         "counting": counting.figures,
         "waves": waves.figures,
+        "statements": statements.figures,
     }
 )
 PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType(
