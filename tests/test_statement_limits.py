@@ -146,14 +146,16 @@ def test_what_is_cancelled_before_its_commit_is_not_committed() -> None:
     watch = Watch(UNLIMITED)
     with watch.statement():
         assert watch.cancel("enough")
-        with pytest.raises(LimitFault, match="enough"), watch.committing():
-            pytest.fail("it began to commit")
+        with pytest.raises(LimitFault, match="enough"):
+            watch.begin_commit()
 
 
 def test_what_is_cancelled_during_its_commit_is_committed() -> None:
     watch = Watch(UNLIMITED)
-    with watch.statement(), watch.committing():
+    with watch.statement():
+        watch.begin_commit()
         assert not watch.cancel("too late")
+        watch.end_commit()
 
 
 def test_waiting_for_another_writer_counts(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -232,19 +232,17 @@ class Watch:
         finally:
             self._shields -= 1
 
-    @contextmanager
-    def committing(self) -> Iterator[None]:
-        """From the start of this block on it is too late to cancel."""
+    def begin_commit(self) -> None:
+        """From now on, until `end_commit`, it is too late to cancel."""
         with self._lock:
             late = self._depth > 0 and self.is_over
             self._is_committing = not late
         if late:
             raise self.stopped()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._is_committing = False
+
+    def end_commit(self) -> None:
+        with self._lock:
+            self._is_committing = False
 
     # --- rows and memory -------------------------------------------------------------------
 

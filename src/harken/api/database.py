@@ -42,7 +42,7 @@ from harken.database.arguments import (
 )
 from harken.database.changes import Change
 from harken.database.exclusive import SessionLock, exclusive
-from harken.database.language_names import AMOSQL, DATALOG, SQL
+from harken.database.language_names import AMOSQL, DATALOG
 from harken.database.objects import Object
 from harken.database.results import Result, Results
 from harken.database.runtime import Runtime
@@ -52,7 +52,7 @@ from harken.limits import Watch
 from harken.maintenance.kept_budget import KeptReport
 from harken.settings import Settings
 from harken.statements.amosql.load import load_objects
-from harken.statements.language_registry import NO_OPTIONS, RunOptions
+from harken.statements.language_registry import NO_OPTIONS
 from harken.statements.redefinition import together
 from harken.statements.sql import table_rows
 from harken.statements.sql.load import load_rows, table_to_load
@@ -99,7 +99,7 @@ class Database:
         tuples or mappings the text runs once for each, in one transaction.
         """
         results = Results()
-        self._programs.run(SQL, text, results.append, RunOptions(values=values))
+        self._programs.run_sql(text, values, results.append)
         return results
 
     @exclusive

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from harken.api.internals import Internals
 from harken.consumers.monitors.subscription import Subscription
@@ -50,6 +51,9 @@ class Programs:
             monitor,
         )
         self._sessions = {each.name: each.session(parts) for each in languages()}
+        sql = self._sessions[SQL]
+        assert isinstance(sql, SqlSession)
+        self._sql = sql
 
     def run(
         self, language: str, text: str, listener: Callable[[Result], None], options: RunOptions
@@ -59,6 +63,18 @@ class Programs:
         check_text(text, "a program")
         with self.listening(listener):
             self._sessions[language_named(language).name].run(text, options)
+
+    def run_sql(self, text: str, values: Any, listener: Callable[[Result], None]) -> None:
+        """The same for SQL, without what it does not need: this is the hot path."""
+        internals = self._internals
+        internals.check_open()
+        check_text(text, "a program")
+        runtime = internals.runtime
+        before, runtime.listener = runtime.listener, listener
+        try:
+            self._sql.execute(text, values, None)
+        finally:
+            runtime.listener = before
 
     @contextmanager
     def listening(self, listener: Callable[[Result], None]) -> Iterator[None]:
@@ -84,8 +100,7 @@ class Programs:
             if name in watching:
                 watching.pop(name).close()
 
-        sql = self._sessions[SQL]
-        assert isinstance(sql, SqlSession)
+        sql = self._sql
         for name in sql.views():
             watch(name)
         sql.when_created = watch

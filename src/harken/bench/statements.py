@@ -110,6 +110,7 @@ def _postgres(server: Any, items: int, where: str) -> Side:
 def _compared(
     ours: Side, others: dict[str, Side], params: dict[str, Any], rounds: int
 ) -> Iterator[Figure]:
+    where = params["database"]
     for name in STATEMENTS:
         for how, needs in NEEDED.items():
             for whose, side in others.items():
@@ -118,7 +119,7 @@ def _compared(
                 figure = partial(Figure, f"statements-{name}", params={**params, "how": how})
                 yield figure(f"harken µs, beside {whose}", timing.ours / TURN * 1e6)
                 yield figure(f"{whose} µs", timing.theirs / TURN * 1e6)
-                asked = needs if whose == "postgresql" else None
+                asked = needs if (whose, where) == ("postgresql", "memory") else None
                 yield figure(f"harken/{whose}", timing.ratio, needs=asked)
 
 

@@ -348,13 +348,21 @@ class Connection:
     @contextmanager
     def fixed_time(self) -> Iterator[None]:
         """Keep `now()` constant throughout a query."""
-        before = self._now
-        if before is None:
-            self._now = self._clock()
+        before = self.hold_time()
         try:
             yield
         finally:
-            self._now = before
+            self.let_time_pass(before)
+
+    def hold_time(self) -> datetime.datetime | None:
+        """From now on `now()` is constant, until `let_time_pass` is given what this returned."""
+        before = self._now
+        if before is None:
+            self._now = self._clock()
+        return before
+
+    def let_time_pass(self, before: datetime.datetime | None) -> None:
+        self._now = before
 
     @contextmanager
     def at(self, moment: datetime.datetime) -> Iterator[None]:
@@ -388,8 +396,13 @@ class Connection:
     def commit(self) -> None:
         if not self.only_reads:
             self._files.check()
-        with self.watch.committing(), faults.translated():
+        self.watch.begin_commit()
+        try:
             self.raw.execute("COMMIT")
+        except faults.RAISED as error:
+            raise faults.fault(error) from error
+        finally:
+            self.watch.end_commit()
         self._now = None
         self.only_reads = False
 

@@ -44,7 +44,7 @@ from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import COPIES, RANGES, Kind, Relation
 from harken.planner.prepare import Plan, on_demand
 from harken.values.builtin_functions import values_in_range
-from harken.values.encoding import encoder
+from harken.values.encoding import Encoder, encoder
 from harken.values.types import Type
 
 _names = count(1)
@@ -70,14 +70,33 @@ class Query:
     """Has at hand what the SELECT reads of relations elsewhere, when the fixpoints have run."""
     rival: Rival | None = field(default=None, kw_only=True)
     """Another way to the same rows."""
+    binders: tuple[tuple[int, Encoder], ...] = field(init=False)
+    """How the value of each slot is stored."""
+
+    def __post_init__(self) -> None:
+        binders = tuple((index, encoder(type_)) for index, type_ in self.slots)
+        object.__setattr__(self, "binders", binders)
 
     def rows(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        if not self.fixpoints and self.rival is None:
+            return self._rows_at_once(values)
+
         def bind(slots: Sequence[tuple[int, Type]]) -> tuple[Any, ...]:
             return tuple(encoder(type_)(values[index]) for index, type_ in slots)
 
         with self.connection.fixed_time():
             rows = self._fetch(self.connection.read, lambda each: f"{each.sql}{each.order}", bind)
         # SQL has no rows without columns: one that only says yes is an empty tuple here.
+        return rows if self.relation.arity else [() for _ in rows]
+
+    def _rows_at_once(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        given = tuple([encode(values[index]) for index, encode in self.binders])
+        connection = self.connection
+        before = connection.hold_time()
+        try:
+            rows = connection.read(f"{self.sql}{self.order}", given)
+        finally:
+            connection.let_time_pass(before)
         return rows if self.relation.arity else [() for _ in rows]
 
     def run_into(self, insert: str, beside: str = "") -> None:

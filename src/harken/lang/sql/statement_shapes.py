@@ -45,6 +45,13 @@ _TOKEN = re.compile(
 )
 
 
+_UNUSUAL = re.compile(r"""["`\\;#$@&^~{}\[\]§]|--|/\*|[^\x00-\x7f]""")
+"""What a text may hold beside words, numbers, signs and texts in single quotes."""
+_CONSTANT = re.compile(
+    r"(?<![A-Za-z_0-9])'(?:[^']|'')*'|(?<![A-Za-z_0-9.])[0-9]+(?:\.[0-9]+)?(?![A-Za-z_0-9.'])"
+)
+
+
 def pieces(text: str) -> list[Piece] | None:
     """The statements of a text; None if it cannot be cut with certainty.
 
@@ -54,6 +61,42 @@ def pieces(text: str) -> list[Piece] | None:
     """
     if len(text) > LONGEST:
         return None
+    if not _UNUSUAL.search(text) and (piece := _one(text)) is not None:
+        return [piece]
+    return _pieces(text)
+
+
+def _one(text: str) -> Piece | None:
+    """The one statement of a text without anything unusual, found by its constants alone; None if
+    it has to be read word by word."""
+    if text[:1].isspace():
+        return None
+    parts: list[str] = []
+    constants: list[int | Decimal | str] = []
+    starts: list[int] = []
+    at = 0
+    for token in _CONSTANT.finditer(text):
+        start, end = token.span()
+        before = text[at:start]
+        if "'" in before or (parts and not before.strip()):
+            return None
+        value, mark = _constant(token[0])
+        if mark:
+            starts.append(start)
+            constants.append(value)
+            parts += (before, mark)
+        else:
+            parts += (before, token[0])
+        at = end
+    rest = text[at:].rstrip()
+    if "'" in rest or not (rest or parts):
+        return None
+    parts.append(rest)
+    end = at + len(rest)
+    return Piece(0, end, "".join(parts), tuple(constants), tuple(starts))
+
+
+def _pieces(text: str) -> list[Piece] | None:
     found: list[Piece] = []
     parts: list[str] = []
     constants: list[int | Decimal | str] = []

@@ -80,9 +80,12 @@ class SqlSession:
         return [each.name for each in functions if is_view(each) and each.language == SQL]
 
     def run(self, text: str, options: RunOptions = NO_OPTIONS) -> None:
-        """Run a whole text, or nothing of it since its last commit."""
-        values = options.values
-        check_values(values)
+        self.execute(text, options.values, options.source)
+
+    def execute(self, text: str, values: Any, source: str | None) -> None:
+        """Run a whole text. If it fails, everything since its last commit is rolled back."""
+        if values is not None:
+            check_values(values)
         try:
             self._follow_settings()
             jobs = None if _may_be_batch(values) else self._known.find(text, values)
@@ -100,7 +103,7 @@ class SqlSession:
                         with self._watch.statement():
                             self._run_job(job, text, values, number)
         except HarkenError as error:
-            error.locate(text, options.source)
+            error.locate(text, source)
             raise
         except RecursionError:
             raise HarkenError("this text is nested too deeply", code="syntax") from None
