@@ -11,10 +11,10 @@ from harken.engines.fetch_limits import MOST_EVALUATED
 from harken.engines.protocol import BrokenOff, TooManyRows
 from harken.engines.sqlite import layout
 from harken.engines.sqlite.connection import Connection
-from harken.engines.sqlite.engine import Query, beside_rows, summed_by_row
+from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.recursion import Fixpoint
 from harken.engines.sqlite.sql_expressions import quote
-from harken.engines.sqlite.weighing_statement import around
+from harken.engines.sqlite.weighing_statement import around, beside_rows, summed_by_row
 from harken.engines.weighing import Weighing
 from harken.errors import EngineError
 from harken.ir.clauses import Computation

@@ -348,11 +348,8 @@ class Connection:
     @contextmanager
     def fixed_time(self) -> Iterator[None]:
         """Keep `now()` constant throughout a query."""
-        before = self.hold_time()
-        try:
+        with self.at(self.now()):
             yield
-        finally:
-            self.let_time_pass(before)
 
     def hold_time(self) -> datetime.datetime | None:
         """From now on `now()` is constant, until `let_time_pass` is given what this returned."""

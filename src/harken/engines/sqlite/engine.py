@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import count
@@ -34,12 +34,11 @@ from harken.engines.sqlite.recursion import (
 )
 from harken.engines.sqlite.slots import Slots
 from harken.engines.sqlite.sql_expressions import quote
-from harken.engines.sqlite.statistics import Statistics
+from harken.engines.sqlite.statistics import Statistics, measure
 from harken.engines.sqlite.table_names import stored_name
 from harken.engines.sqlite.waves import Waves
-from harken.engines.sqlite.weighing_statement import around
+from harken.engines.sqlite.weighing_statement import around, beside_rows, summed_by_row
 from harken.engines.weighing import Weighing
-from harken.errors import StorageError
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import COPIES, RANGES, Kind, Relation
 from harken.planner.prepare import Plan, on_demand
@@ -208,33 +207,6 @@ class Query:
             self.rival.release()
 
 
-def beside_rows(relation: Relation, beside: str) -> tuple[str, str]:
-    """What stands around the rows of a relation to select them with something beside them."""
-    columns = ", ".join(f"c{i}" for i in range(relation.arity))
-    shown = f"{columns}{beside}" if columns else beside.removeprefix(", ")
-    return f"SELECT {shown} FROM", "" if columns else "LIMIT 1"
-
-
-def summed_by_row(relation: Relation) -> tuple[str, str]:
-    """What stands around weighted rows to sum their weights, which are last."""
-    row = ", ".join(f"c{i}" for i in range(relation.arity - 1))
-    weight = f"sum(c{relation.arity - 1})"
-    return f"SELECT {row}, {weight} FROM", f"GROUP BY {row} HAVING {weight} <> 0"
-
-
-MEASURE = "PRAGMA main.optimize = 0x10012"
-"""Analyze the tables that have become ten times as large, from a sample of their rows."""
-SMALLEST_ASSUMED = 8
-"""Rows that SQLite is told a measured table has at least. From 3 on it looks rows up by their keys
-(tried with SQLite 3.54); below 10, MEASURE does not take a table of one row for another one than it
-measured."""
-RAISE_SMALL = (
-    f"UPDATE main.sqlite_stat1 SET stat = {SMALLEST_ASSUMED} || "
-    "substr(stat, length(CAST(stat AS INTEGER)) + 1) "
-    f"WHERE CAST(stat AS INTEGER) < {SMALLEST_ASSUMED}"
-)
-
-
 MakeFetch: TypeAlias = Callable[[Definition, Plan, Compiler], Fetch | None]
 """Makes what fetches the rows that a definition reads of relations elsewhere, beside what are
 tables here. It is asked where a plan is run step by step: where it is not, nothing is a table that
@@ -301,18 +273,7 @@ class SQLiteEngine:
         )
 
     def measure(self) -> None:
-        """Let SQLite look at tables that have grown a good deal: it plans by their sizes, and by
-        how many rows a value of an index has. This is only speed, as indexes are.
-
-        Of a table with one or two rows SQLite would rather read all than look a row up by its key,
-        and would go on doing so when the table has grown: no table is taken for that small."""
-        if not self.connection.read_only:
-            with suppress(StorageError), self.connection.without_waiting():
-                self.connection.run(MEASURE)
-                if self.connection.has_table("sqlite_stat1"):
-                    self.connection.run(RAISE_SMALL)
-                    if self.connection.raw.changes():
-                        self.connection.run("ANALYZE main.sqlite_schema")  # reads them again
+        measure(self.connection)
 
     def count(self, relation: Relation) -> int:
         return int(self.connection.value(f"SELECT count(*) FROM {quote(table_name(relation))}"))

@@ -1,9 +1,11 @@
-"""A weighing as a statement of SQLite: see `engines.weighing`."""
+"""What stands around the SELECT of some rows: a weighing (`engines.weighing`), values beside the
+rows, or a sum of their weights."""
 
 from __future__ import annotations
 
 from harken.engines.sqlite.aggregates import exact_sum
 from harken.engines.weighing import Weighing
+from harken.ir.relations import Relation
 
 
 def around(weighing: Weighing) -> tuple[str, str]:
@@ -19,3 +21,17 @@ def around(weighing: Weighing) -> tuple[str, str]:
         f"SELECT {', '.join(by)}, {shown} FROM",
         f"WHERE {there} GROUP BY {places} HAVING {changed}",
     )
+
+
+def beside_rows(relation: Relation, beside: str) -> tuple[str, str]:
+    """What stands around the rows of a relation to select them with something beside them."""
+    columns = ", ".join(f"c{i}" for i in range(relation.arity))
+    shown = f"{columns}{beside}" if columns else beside.removeprefix(", ")
+    return f"SELECT {shown} FROM", "" if columns else "LIMIT 1"
+
+
+def summed_by_row(relation: Relation) -> tuple[str, str]:
+    """What stands around weighted rows to sum their weights, which are last."""
+    row = ", ".join(f"c{i}" for i in range(relation.arity - 1))
+    weight = f"sum(c{relation.arity - 1})"
+    return f"SELECT {row}, {weight} FROM", f"GROUP BY {row} HAVING {weight} <> 0"

@@ -33,10 +33,15 @@ from harken.values.types import DATE, TIMESTAMP, Type
 
 @dataclass(frozen=True, slots=True)
 class GivenRows:
-    """Rows with values for some columns of a table, as they are stored."""
+    """The values of some columns of a table, as they are stored, for a number of rows."""
 
     names: tuple[str, ...]
-    rows: list[Row]
+    columns: Sequence[Sequence[Any]]
+    count: int
+
+    @property
+    def rows(self) -> list[Row]:
+        return list(zip(*self.columns, strict=True))
 
 
 def table_named(runtime: Runtime, name: str) -> Table:
@@ -178,12 +183,12 @@ def _encoded_parts(table: Table, names: tuple[str, ...], rows: Any) -> Iterable[
     if not names:
         raise TypeFault("a row has no values", code="arity", hint="name at least one column")
     columns = [table.columns[known.index(name)] for name in names]
-    for values, _ in chunks(rows, len(names)):
+    for values, count in chunks(rows, len(names)):
         stored = [
             _stored(table, column.name, column.type, each)
             for column, each in zip(columns, values, strict=True)
         ]
-        yield GivenRows(names, list(zip(*stored, strict=True)))
+        yield GivenRows(names, stored, count)
 
 
 def _stored(table: Table, name: str, type_: Type, values: Sequence[Any]) -> Sequence[Any]:
@@ -213,16 +218,16 @@ def _moment(type_: Type, read: Callable[[str], int]) -> Callable[[str], Any]:
 def _whole_rows(runtime: Runtime, table: Table, given: GivenRows) -> list[Row]:
     """Rows with all columns in the order of the relation: what is not given has its default."""
     missing = [column.name for column in table.columns if column.name not in given.names]
-    filled = _defaults(runtime, table, len(given.rows)) if missing else {}
+    filled = _defaults(runtime, table, given.count) if missing else {}
     columns: list[Sequence[Any]] = [()] * len(table.columns)
-    by_name = dict(zip(given.names, zip(*given.rows, strict=True), strict=True))
+    by_name = dict(zip(given.names, given.columns, strict=True))
     for column, position in zip(table.columns, table.positions, strict=True):
         if column.name in by_name:
             values: Sequence[Any] = by_name[column.name]
         else:
             drawn = filled.get(column.name)
-            values = [None if drawn is None else next(drawn) for _ in given.rows]
-        if not column.type.nullable and None in values:
+            values = [None if drawn is None else next(drawn) for _ in range(given.count)]
+        if not column.type.nullable and type(None) in set(map(type, values)):
             raise IntegrityError(
                 f"{table.name}.{column.name} cannot be NULL",
                 code="null",
@@ -312,7 +317,10 @@ def _merged(runtime: Runtime, table: Table, key: tuple[int, ...], given: GivenRo
             rows.append(tuple(known.get(i, old) for i, old in enumerate(found[0])))
         else:
             fresh.append(row)
-    return [*rows, *_whole_rows(runtime, table, GivenRows(given.names, fresh))]
+    if not fresh:
+        return rows
+    columns = list(zip(*fresh, strict=True))
+    return [*rows, *_whole_rows(runtime, table, GivenRows(given.names, columns, len(fresh)))]
 
 
 def _place(table: Table, name: str) -> int:
