@@ -14,6 +14,7 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 import harken
+from harken.database.language_names import AMOSQL
 from harken.shell import start
 from harken.shell.completion import NameCompleter
 from harken.shell.highlight import KEYWORDS, tokens
@@ -56,7 +57,7 @@ def db() -> Iterator[harken.Database]:
     ],
 )
 def test_complete(db: harken.Database, text: str) -> None:
-    assert Loop(db).is_complete(text)
+    assert Loop(db, AMOSQL).is_complete(text)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +67,7 @@ def test_complete(db: harken.Database, text: str) -> None:
     + ["begin begin commit; end;"],
 )
 def test_not_complete(db: harken.Database, text: str) -> None:
-    assert not Loop(db).is_complete(text)
+    assert not Loop(db, AMOSQL).is_complete(text)
 
 
 # --- from a pipe ---------------------------------------------------------------------------
@@ -75,7 +76,7 @@ def test_not_complete(db: harken.Database, text: str) -> None:
 def feed(db: harken.Database, text: str | bytes, monkeypatch: pytest.MonkeyPatch) -> int:
     data = text if isinstance(text, bytes) else text.encode()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-    return start(db)
+    return start(db, AMOSQL)
 
 
 def test_statements_from_a_pipe(
@@ -115,9 +116,9 @@ def test_a_bug_does_not_end_the_session(
     monkeypatch.delenv("HARKEN_DEBUG", raising=False)
     with monkeypatch.context() as patched:
         patched.setattr(harken.Database, "run_program", broken)
-        Loop(db).run("print(1);")
+        Loop(db, AMOSQL).run("print(1);")
     assert "[internal] ZeroDivisionError: oops" in capsys.readouterr().err
-    Loop(db).run("print(1);")
+    Loop(db, AMOSQL).run("print(1);")
     assert capsys.readouterr().out == "1\n"
 
 
@@ -147,12 +148,13 @@ def test_enter_continues_until_the_statement_ends(
 ) -> None:
     typed = ITEMS.replace("\n", ENTER) + PROCEDURE.replace("\n", ENTER)
     terminal.send_text(typed + f"help{ENTER}greet();{ENTER}selct{CTRL_C}")
-    terminal.send_text(f"print({ENTER}quantity(:ink){ENTER});{ENTER}{CTRL_D}")
-    interact(Loop(db))
+    terminal.send_text(f"print({ENTER}quantity(:ink){ENTER});{ENTER}{CTRL_D}r{ENTER}")
+    interact(db, AMOSQL)
     out, err = capsys.readouterr()
     assert err == ""
-    assert "Statements end with `;`" in out
-    assert out.endswith("a;\n3\n")
+    assert "statements end with `;`" in out
+    assert "\na;\n" in out
+    assert "\n3\n" in out
     saved = list(FileHistory(str(tmp_path / ".harken_history")).load_history_strings())
     assert "greet();" in saved
     assert "print(\nquantity(:ink)\n);" in saved
@@ -160,7 +162,7 @@ def test_enter_continues_until_the_statement_ends(
 
 def test_quit_leaves(db: harken.Database, terminal: PipeInput) -> None:
     terminal.send_text(f"quit{ENTER}")
-    interact(Loop(db))
+    interact(db, AMOSQL)
 
 
 def test_ctrl_c_stops_a_statement(
@@ -171,18 +173,18 @@ def test_ctrl_c_stops_a_statement(
 
     db.foreign("stop", stop)
     db.amosql(ITEMS + "commit; set quantity(:pen) = 5;")
-    terminal.send_text(f"begin set quantity(:pen) = 6; stop(); end;{ENTER}{CTRL_D}")
-    interact(Loop(db))
+    terminal.send_text(f"begin set quantity(:pen) = 6; stop(); end;{ENTER}{CTRL_D}c{ENTER}")
+    interact(db, AMOSQL)
     assert "stopped" in capsys.readouterr().err
     assert db.amosql("select quantity(:pen);").rows == [(5,)]
 
 
 def test_the_prompt_shows_an_open_transaction(db: harken.Database) -> None:
-    assert prompt_text(db) == "harken> "
+    assert prompt_text(db, AMOSQL) == "amosql> "
     db.amosql(ITEMS)
-    assert prompt_text(db) == "harken*> "
+    assert prompt_text(db, AMOSQL) == "amosql*> "
     db.commit()
-    assert prompt_text(db) == "harken> "
+    assert prompt_text(db, AMOSQL) == "amosql> "
 
 
 def test_history_is_private_or_in_memory(tmp_path: Path) -> None:
@@ -196,7 +198,7 @@ def test_history_is_private_or_in_memory(tmp_path: Path) -> None:
 
 
 def completions(db: harken.Database, text: str) -> list[str]:
-    found = NameCompleter(db).get_completions(Document(text), CompleteEvent())
+    found = NameCompleter(db, lambda: AMOSQL).get_completions(Document(text), CompleteEvent())
     return [completion.text for completion in found]
 
 
@@ -205,7 +207,7 @@ def test_completion_knows_the_keywords_of_the_language_that_is_spoken(db: harken
         completer = NameCompleter(db, lambda: language)
         return [each.text for each in completer.get_completions(Document(text), CompleteEvent())]
 
-    assert found("sql", "CREATE MATERI") == ["materialized", "MATERIALIZED"]
+    assert found("sql", "CREATE MATERI") == ["MATERIALIZED"]
     assert found("datalog", ".printsi") == ["printsize"]
     assert found("amosql", "for eac") == ["each"]
 
@@ -232,7 +234,7 @@ def test_colours_keep_the_text() -> None:
 
 
 def test_sql_and_back(db: harken.Database, capsys: pytest.CaptureFixture[str]) -> None:
-    loop = Loop(db)
+    loop = Loop(db, AMOSQL)
     loop.read(
         [
             "sql\n",
@@ -251,7 +253,7 @@ def test_sql_and_back(db: harken.Database, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_datalog_and_back(db: harken.Database, capsys: pytest.CaptureFixture[str]) -> None:
-    loop = Loop(db)
+    loop = Loop(db, AMOSQL)
     loop.read(
         [
             "datalog\n",
@@ -285,7 +287,7 @@ def test_datalog_and_back(db: harken.Database, capsys: pytest.CaptureFixture[str
     ],
 )
 def test_complete_in_datalog(db: harken.Database, text: str, complete: bool) -> None:
-    loop = Loop(db)
+    loop = Loop(db, AMOSQL)
     loop.run("datalog")
     assert loop.is_complete(text) is complete
 
@@ -302,10 +304,10 @@ def test_complete_in_datalog(db: harken.Database, text: str, complete: bool) -> 
     ],
 )
 def test_complete_in_sql(db: harken.Database, text: str, complete: bool) -> None:
-    loop = Loop(db)
+    loop = Loop(db, AMOSQL)
     loop.run("sql")
     assert loop.is_complete(text) is complete
-    assert prompt_text(db, loop.language) == "harken sql> "
+    assert prompt_text(db, loop.language) == "sql> "
 
 
 def test_a_language_may_be_named_before_its_statement(
@@ -319,7 +321,7 @@ def test_a_language_may_be_named_before_its_statement(
         "amosql print(8);\n",
         "SQL SELECT nothing;\n",
     ]
-    loop = Loop(db)
+    loop = Loop(db, AMOSQL)
     loop.read(lines)
     told = capsys.readouterr()
     assert [line for line in told.out.splitlines() if any(map(str.isdigit, line))] == [

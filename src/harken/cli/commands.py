@@ -17,6 +17,7 @@ from harken.cli.options import (
     Home,
     Output,
     Overrides,
+    ProgramLanguage,
     Story,
 )
 from harken.cli.reporting import reported, writer
@@ -24,7 +25,13 @@ from harken.cli.sessions import command_line_spark, open_database, settings_of
 
 
 def shell(
-    db: DatabaseFile = ":memory:", engine: Home = Engine.RESIDENT, set: Overrides = None
+    db: DatabaseFile = ":memory:",
+    language: Annotated[
+        ProgramLanguage | None,
+        typer.Option("--language", help="SQL, unless you spoke another in the last session."),
+    ] = None,
+    engine: Home = Engine.RESIDENT,
+    set: Overrides = None,
 ) -> None:
     """Type statements and see their results."""
     from harken.shell import start
@@ -34,7 +41,7 @@ def shell(
         db, engine=engine.value, spark=command_line_spark, settings=settings
     ) as database:
         database.find_modules_in(Path.cwd())
-        raise typer.Exit(start(database))
+        raise typer.Exit(start(database, language, db))
 
 
 def explain(

@@ -1,4 +1,4 @@
-"""The shell at a terminal: the prompt, its keys, and its history."""
+"""The shell at a terminal: the prompt, its keys, its history, and the way out."""
 
 from __future__ import annotations
 
@@ -9,46 +9,104 @@ from pathlib import Path
 from prompt_toolkit import PromptSession
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.lexers import DynamicLexer, Lexer, PygmentsLexer
+from pygments.lexers.prolog import PrologLexer
+from pygments.lexers.sql import SqlLexer
 
 import harken
-from harken.database.language_names import AMOSQL
+from harken.database.language_names import AMOSQL, SQL
 from harken.shell.completion import NameCompleter
+from harken.shell.display import Tables
 from harken.shell.highlight import AmosqlLexer
 from harken.shell.loop import Loop, Quit
+from harken.shell.preferences import Preferences, read_preferences, write_preferences
+from harken.statements.language_registry import language_named
 
 WELCOME = """\
-Harken {version}. Statements end with `;`, `help` helps, Ctrl-D leaves.
-What you do not `commit;` is rolled back when you leave."""
+Harken {version}, {path}. You speak {title}: statements end with `{end}`.
+`help` shows how to begin, \\? the commands of the shell; Ctrl-D leaves."""
+ASKED = "A transaction is open. Commit it, roll it back, or stay? [c/r/S] "
 
 
-def interact(loop: Loop) -> None:
+def interact(
+    db: harken.Database,
+    language: str | None = None,
+    path: str = ":memory:",
+    home: Path | None = None,
+) -> None:
     """Read input until Ctrl-D or `quit`."""
-    print(WELCOME.format(version=harken.__version__))
-    session = prompt_session(loop)
+    home = home or Path.home()
+    preferences = read_preferences(home / ".harken_shell")
+    display = Tables()
+    display.timing, display.paging = preferences.timing, preferences.paging
+    loop = Loop(db, language or known_language(preferences.language), display)
+    title = language_named(loop.language).title
+    end = "." if loop.language not in (SQL, AMOSQL) else ";"
+    shown = "in memory" if path == ":memory:" else path
+    print(WELCOME.format(version=harken.__version__, path=shown, title=title, end=end))
+    session = prompt_session(loop, history(home / ".harken_history"))
     while True:
         try:
-            loop.run(session.prompt(lambda: prompt_text(loop.db, loop.language)))
+            loop.run(session.prompt(lambda: prompt_text(db, loop.language)))
         except KeyboardInterrupt:
-            continue
+            keep_typed(session)
         except (EOFError, Quit):
-            return
+            if may_leave(loop, session):
+                break
+    remembered = Preferences(loop.language, display.timing, display.paging)
+    write_preferences(home / ".harken_shell", remembered)
 
 
-def prompt_session(loop: Loop) -> PromptSession[str]:
+def known_language(name: str) -> str:
+    try:
+        return language_named(name).name
+    except harken.HarkenError:
+        return SQL
+
+
+def prompt_session(loop: Loop, kept: History) -> PromptSession[str]:
+    lexers: dict[str, Lexer] = {AMOSQL: AmosqlLexer(), SQL: PygmentsLexer(SqlLexer)}
+    datalog = PygmentsLexer(PrologLexer)
     return PromptSession(
         multiline=True,
         prompt_continuation=lambda width, line, wrapped: "> ".rjust(width),
-        history=history(Path.home() / ".harken_history"),
+        history=kept,
+        enable_history_search=True,
         completer=NameCompleter(loop.db, lambda: loop.language),
         complete_while_typing=False,
-        lexer=AmosqlLexer(),
+        lexer=DynamicLexer(lambda: lexers.get(loop.language, datalog)),
         key_bindings=keys(loop),
     )
 
 
-def prompt_text(db: harken.Database, language: str = AMOSQL) -> str:
-    word = "harken" if language == AMOSQL else f"harken {language}"
-    return f"{word}*> " if db.in_transaction else f"{word}> "
+def prompt_text(db: harken.Database, language: str = SQL) -> str:
+    return f"{language}*> " if db.in_transaction else f"{language}> "
+
+
+def keep_typed(session: PromptSession[str]) -> None:
+    """Ctrl-C drops what is typed; the history still has it."""
+    typed = session.default_buffer.text
+    if typed.strip():
+        session.history.append_string(typed)
+
+
+def may_leave(loop: Loop, session: PromptSession[str]) -> bool:
+    """Ask what becomes of an open transaction; true when none is open any more."""
+    if not loop.db.in_transaction:
+        return True
+    try:
+        answer = PromptSession[str]().prompt(ASKED).strip().lower()[:1]
+    except KeyboardInterrupt:
+        return False
+    except EOFError:  # the terminal is gone, or Ctrl-D again: nobody is there to ask
+        loop.finish()
+        return True
+    if answer == "c":
+        return loop.commit()
+    if answer == "r":
+        loop.db.rollback()
+        return True
+    return False
 
 
 def history(path: Path) -> History:
