@@ -442,7 +442,7 @@ def test_a_failed_action_is_listed_and_retried(
     monkeypatch.setattr(sys.modules["mailing"], "send", lambda text: None)
     assert command("actions", "retry", action["number"], *mailing) == (0, "", "")
     assert command("actions", "list", *mailing) == (0, "", "")
-    assert command("shell", *mailing, stdin=b"sent();").out == '<"pen">\n'
+    assert command("shell", *mailing, "--language", "amosql", stdin=b"sent();").out == '<"pen">\n'
 
 
 def test_a_failed_action_is_discarded(command: Command, mailing: tuple[object, ...]) -> None:
