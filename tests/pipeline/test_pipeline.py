@@ -183,7 +183,11 @@ def test_an_input_that_is_broken(command: Command, warehouse: Warehouse) -> None
 
 def test_the_shell_and_explain_know_the_lake(command: Command, warehouse: Warehouse) -> None:
     db = ("--db", warehouse.database)
-    assert command("shell", *db, stdin=b'select stock("pen");\n') == (0, "<12>\n", "")
+    assert command("shell", *db, "--language", "amosql", stdin=b'select stock("pen");\n') == (
+        0,
+        "<12>\n",
+        "",
+    )
     text = command("explain", "stock", *db, "--verbose").out
     assert "stock(charstring), 2 rows: brought here as a whole, because they are few" in text
     (explained,) = command("explain", "stock", *db, "--verbose", "--format", "json").results
