@@ -80,3 +80,31 @@ def test_the_answer_of_a_recursion_comes_in_order(order: str) -> None:
         rows = db.datalog(f"?- path({order}).")[0].rows
         assert rows == sorted(rows)
         assert len(rows) == 4
+
+
+def _pairless_steps(rows: int) -> int:
+    with harken.connect() as db:
+        db.datalog(".decl a(x: number)\n.decl b(x: number, y: number)\n.decl r(x: number)")
+        db.datalog("r(x) :- a(x), b(_, y), b(y, _), y > 0.")
+        db.datalog(" ".join(f"a({x}). b({x}, {x})." for x in range(rows)))
+        assert len(db.datalog("?- r(x).")[0].rows) == rows
+        return _steps(db, "?- r(x).")
+
+
+def test_atoms_that_share_nothing_are_existence_tests() -> None:
+    """A row of `a` is not paired with each row of `b`."""
+    assert _pairless_steps(400) < 6 * _pairless_steps(100)
+
+
+def test_a_thousand_views_in_a_chain_can_be_followed() -> None:
+    """Their conditions are one expression, deeper than SQLite takes unless it is a tree."""
+    views = 1_100
+    with harken.connect() as db:
+        chain = "".join(
+            f".decl v{i}(x: number)\nv{i}(x) :- v{i - 1}(x), x < {views + i}.\n"
+            for i in range(1, views)
+        )
+        db.datalog(f".decl v0(x: number)\n{chain}v0(1).")
+        view = db.monitor(f"v{views - 1}")
+        db.datalog("+v0(2).")
+        assert [each.plus for each in view.changes()] == [[(2,)]]

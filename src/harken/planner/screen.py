@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from harken.ir.clauses import Atom, Clause, Comparison, Computation, Literal, literal_variables
 from harken.ir.operations import OPERATIONS
@@ -30,6 +31,9 @@ from harken.planner.network_nodes import Part
 
 CHECK = 50.0
 """A check phase that finds nothing, in the units of the cost model."""
+MOST_TESTS = 50
+"""The tests of an occurrence that a screener looks at: it may let a row pass that the tests left
+out would have stopped. SQLite's expressions are at most 1,000 deep."""
 ALTERNATIVES = 6
 """A screener that would have to test more occurrences than this is not worth it."""
 
@@ -141,14 +145,14 @@ def _testable(literal: Literal, relation: Relation) -> bool:
 
 def _row_tests(row: tuple[Variable, ...], literals: Sequence[Literal]) -> tuple[Literal, ...]:
     alone = [each for each in literals if not isinstance(each, Atom)]
-    return _needed(row, [each for each, _, _ in _in_order(row, alone)])
+    return _needed(row, [each for each, _, _ in islice(_in_order(row, alone), MOST_TESTS)])
 
 
 def _cheapest(
     row: tuple[Variable, ...], literals: Sequence[Literal], model: CostModel, changes: float
 ) -> Alternative:
     """The prefix of the tests for which testing and the rows that slip through cost least."""
-    steps = list(_in_order(row, literals, model))
+    steps = list(islice(_in_order(row, literals, model), MOST_TESTS))
     slip = steps[-1][1] if steps else 0.0
     candidates = [Alternative(row, (), 0.0, 1.0)]
     for count, (_, cost, rows) in enumerate(steps, start=1):

@@ -83,13 +83,28 @@ def _merge(body: Sequence[Literal]) -> tuple[Literal, ...]:
     equate what they give."""
     kept: list[Literal] = []
     equations: list[Literal] = []
+    # A view over a thousand others has a body of a thousand literals.
+    alike: dict[tuple[str, ...], list[Literal]] = {}
     for literal in body:
-        twin = next((other for other in kept if _same_row(other, literal)), None)
+        others = alike.setdefault(_likeness(literal), [])
+        twin = next((other for other in others if _same_row(other, literal)), None)
         if twin is None:
             kept.append(literal)
+            if not isinstance(literal, Comparison):
+                others.append(literal)
         else:
             equations += _equations(twin, literal)
     return (*kept, *equations)
+
+
+def _likeness(literal: Literal) -> tuple[str, ...]:
+    """Equal for literals that may give the same row."""
+    match literal:
+        case Atom():
+            return ("not" if literal.negated else "", literal.relation.id)
+        case Computation():
+            return (literal.operation,)
+    return ()
 
 
 def _without_echoes(body: tuple[Literal, ...], head: Sequence[Term]) -> tuple[Literal, ...]:

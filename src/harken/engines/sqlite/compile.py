@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from harken.engines.sqlite import aggregates, faults, lookups, ordered
 from harken.engines.sqlite.driving import Driving
+from harken.engines.sqlite.existence import independent_parts
 from harken.engines.sqlite.foreign_functions import foreign_module
 from harken.engines.sqlite.grouping import Grouping
 from harken.engines.sqlite.layout import table_name
@@ -86,12 +87,16 @@ class Compiler:
             self._last = None
 
     def definition(
-        self, definition: Definition, known: Known | None = None, nested: bool = False
+        self,
+        definition: Definition,
+        known: Known | None = None,
+        nested: bool = False,
+        into_set: bool = False,
     ) -> str:
         """A SELECT of the definition's rows whose columns agree with the values `known` outside
         it."""
         columns = [(position, f"c{position}") for position in range(definition.relation.arity)]
-        return self._rows(definition, known or {}, columns, nested)
+        return self._rows(definition, known or {}, columns, nested, into_set=into_set)
 
     def _rows(
         self,
@@ -100,6 +105,7 @@ class Compiler:
         columns: Sequence[tuple[int, str]],
         nested: bool = False,
         counted: bool = False,
+        into_set: bool = False,
     ) -> str:
         if not definition.clauses:
             nothing = ", ".join(f"NULL AS {name}" for _, name in columns) or "NULL AS c0"
@@ -112,7 +118,8 @@ class Compiler:
         unique = definition.relation.is_set and may_repeat(definition)
         single = len(definition.clauses) == 1
         selects = []
-        for clause, select, environment in self.branches(definition, known):
+        is_set = (definition.relation.is_set or into_set) and not counted
+        for clause, select, environment in self.branches(definition, known, is_set):
             if counted:
                 self._force(ambiguities(clause), select, environment)
             values = [
@@ -135,7 +142,7 @@ class Compiler:
         return ordered.counted_off(wanted, source.relation, rows, known, columns)
 
     def branches(
-        self, definition: Definition, known: Known
+        self, definition: Definition, known: Known, is_set: bool = False
     ) -> Iterator[tuple[Clause, Select, Environment]]:
         """One SELECT per clause, its head variables bound to the values known outside.
 
@@ -153,6 +160,8 @@ class Compiler:
             select = Select(lenient=self.lenient)
             environment = dict(outer)
             grouped = self.grouping.rewrite(clause, environment)
+            if is_set:
+                grouped = self._test_apart(grouped, select, environment, outer)
             self.lookups += lookups.from_outside(grouped.body, outer, self.tables)
             joins = None if outer else self.driving.ordered(grouped.body)
             select.driven = joins is not None
@@ -163,6 +172,23 @@ class Compiler:
             for term, value in equations:
                 select.joins.append(compare("=", self.term(term, environment), value))
             yield grouped, select, environment
+
+    def _test_apart(
+        self, clause: Clause, select: Select, environment: Environment, outer: Environment
+    ) -> Clause:
+        """The clause without the parts that are existence tests, which go into the SELECT."""
+        parts = independent_parts(clause, environment, self.grouping.fallibility)
+        for part in parts:
+            inner = Select(lenient=self.lenient)
+            own = dict(environment)
+            self.lookups += lookups.from_outside(part, outer, self.tables)
+            for literal in order(part, own, self.needs):
+                self._literal(literal, inner, own, outer)
+            found = Sql(inner.text("1"), BOOLEAN, risk=inner.risk)
+            select.tests.append(_exists([found]))
+        tested = {id(literal) for part in parts for literal in part}
+        body = tuple(each for each in clause.body if id(each) not in tested)
+        return replace(clause, body=body) if parts else clause
 
     def _force(
         self, variables: Iterable[Variable], select: Select, environment: Environment
@@ -294,8 +320,9 @@ class Compiler:
             rows = self._rows(definition, self._known(atom, environment), [])
             return [Sql(rows, BOOLEAN, risk=Risk.FAILURE)]
         if definition is not None:
+            known = self._known(atom, environment)
             found = []
-            for clause, select, inner in self.branches(definition, self._known(atom, environment)):
+            for clause, select, inner in self.branches(definition, known):
                 self._force(ambiguities(clause), select, inner)
                 found.append(Sql(select.text("1"), BOOLEAN, risk=select.risk))
             return found

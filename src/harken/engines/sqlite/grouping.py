@@ -69,12 +69,12 @@ class Grouping:
     needs: Needs
     auxiliaries: Auxiliaries = field(default_factory=Auxiliaries)
     native: NativeGrouping = field(init=False)
-    _fallibility: Fallibility = field(init=False)
+    fallibility: Fallibility = field(init=False)
 
     def __post_init__(self) -> None:
-        self._fallibility = Fallibility(self.definitions)
+        self.fallibility = Fallibility(self.definitions)
         self.native = NativeGrouping(
-            self.definitions, self.needs, self.auxiliaries, self._fallibility
+            self.definitions, self.needs, self.auxiliaries, self.fallibility
         )
 
     @property
@@ -93,7 +93,7 @@ class Grouping:
         joined = 0
         for literal in self._in_order(clause, given):
             split = self._split(clause.body, given)
-            if not self._fallibility.can_fail(literal, growing=True):
+            if not self.fallibility.can_fail(literal, growing=True):
                 split = _connected(split, literal, given)
             is_repeated = self._is_repeated(literal, split, given)
             is_joined = self._is_joined(literal, split)
@@ -146,7 +146,7 @@ class Grouping:
         return not (
             isinstance(literal, Aggregation)
             or _is_last(literal)
-            or self._fallibility.can_fail(literal)
+            or self.fallibility.can_fail(literal)
         )
 
     def _is_repeated(self, literal: Aggregation, split: Split, given: Collection[Variable]) -> bool:
@@ -176,10 +176,10 @@ class Grouping:
     def _may_move(self, literal: Aggregation, split: Split, stays: bool) -> bool:
         """An aggregate that can fail must not overtake whatever used to come before it: an
         aggregate that stays in place, or another literal that can fail."""
-        if not self._fallibility.can_fail(literal, growing=True):
+        if not self.fallibility.can_fail(literal, growing=True):
             return True
         return not stays and not any(
-            self._fallibility.can_fail(each)
+            self.fallibility.can_fail(each)
             for each in split.rest
             if not isinstance(each, Aggregation)
             and not _is_last(each)

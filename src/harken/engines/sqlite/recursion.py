@@ -431,7 +431,8 @@ def insertion(compiler: Compiler, clause: Clause, table: Table) -> Statement:
     compiler.slots = Slots()
     relation = replace(clause.head.relation, semantics=Semantics.BAG, key=None)
     head = replace(clause.head, relation=relation)
-    select = compiler.definition(Definition(relation, (Clause(head, clause.body),)))
+    rows = Definition(relation, (Clause(head, clause.body),))
+    select = compiler.definition(rows, into_set=not table.in_rounds)
     sql = f"INSERT OR IGNORE INTO temp.{quote(table.name)} {select}"
     if table.in_rounds:
         sql = f"INSERT INTO temp.{quote(table.name)} SELECT * FROM ({select}) LIMIT {ROW_LIMIT + 1}"

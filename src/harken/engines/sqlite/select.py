@@ -9,9 +9,13 @@ that pass all less risky conditions.
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from harken.engines.sqlite.sql_expressions import Risk, Sql
+
+MOST_IN_A_ROW = 100
+"""Conditions that are joined without parentheses."""
 
 
 class Apart(enum.Enum):
@@ -69,7 +73,7 @@ class Select:
             parts.append("FROM " + (" CROSS JOIN " if self.driven else ", ").join(sources))
         where = self.conditions()
         if where:
-            parts.append("WHERE " + " AND ".join(where))
+            parts.append(f"WHERE {conjunction(where)}")
         return " ".join(parts)
 
     def conditions(self) -> list[str]:
@@ -102,7 +106,7 @@ class Select:
         if value.risk is Risk.NONE or (not where and not self.sources):
             return value.text
         found = [f"{column} IS {column}" for column in self.columns]
-        return f"CASE WHEN {' AND '.join([*where, *found])} THEN {value.text} END"
+        return f"CASE WHEN {conjunction([*where, *found])} THEN {value.text} END"
 
     @property
     def risk(self) -> Risk:
@@ -113,4 +117,17 @@ class Select:
 def _guarded(guards: list[str], conditions: list[str]) -> list[str]:
     if not guards:
         return conditions
-    return [f"CASE WHEN {' AND '.join(guards)} THEN {text} ELSE 0 END" for text in conditions]
+    guard = conjunction(guards)
+    return [f"CASE WHEN {guard} THEN {text} ELSE 0 END" for text in conditions]
+
+
+def conjunction(conditions: Sequence[str]) -> str:
+    """All conditions, in a tree of little depth: SQLite takes no expression more than 1,000 deep.
+
+    >>> conjunction(["a", "b"])
+    'a AND b'
+    """
+    if len(conditions) <= MOST_IN_A_ROW:
+        return " AND ".join(conditions)
+    parts = range(0, len(conditions), MOST_IN_A_ROW)
+    return conjunction([f"({' AND '.join(conditions[i : i + MOST_IN_A_ROW])})" for i in parts])
