@@ -148,8 +148,43 @@ def test_changes_with_returning_have_rows(connection: dbapi.Connection) -> None:
     cursor = connection.execute("UPDATE sale SET city = 'Roma' WHERE city = 'Rome' RETURNING id")
     assert cursor.rowcount == 2
     assert sorted(cursor.fetchall()) == [(2,), (3,)]
-    assert connection.execute("DELETE FROM sale").rowcount == -1
-    assert connection.executemany("DELETE FROM sale WHERE id = ?", []).rowcount == -1
+    assert connection.cursor().rowcount == -1
+
+
+def test_changed_rows_are_counted(connection: dbapi.Connection) -> None:
+    counted = [
+        ("UPDATE sale SET city = 'Roma' WHERE id > ?", (1,), 2),
+        ("UPDATE sale SET city = 'Roma' WHERE id > ?", (0,), 1),  # two have that city already
+        ("UPDATE sale SET city = 'Roma'", (), 0),
+        ("INSERT INTO sale (id) VALUES (4), (5)", (), 2),
+        ("INSERT INTO sale (id) SELECT id + 10 FROM sale", (), 5),
+        (
+            "INSERT INTO sale (id, city) VALUES (4, 'x'), (6, 'y') ON CONFLICT (id) DO UPDATE "
+            "SET city = excluded.city",
+            (),
+            2,
+        ),
+        (
+            "MERGE INTO sale t USING (SELECT 1 AS id UNION ALL SELECT 2 UNION ALL SELECT 7) s "
+            "ON t.id = s.id WHEN MATCHED AND s.id = 1 THEN DELETE WHEN MATCHED THEN UPDATE SET "
+            "city = 'm' WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)",
+            (),
+            3,
+        ),
+        ("CREATE TABLE other (a INT)", (), 0),
+        ("DELETE FROM sale WHERE id = ?", (99,), 0),
+        ("DELETE FROM sale WHERE id = ?", (7,), 1),
+        ("UPDATE sale SET price = coalesce(price, 0) + 1; DELETE FROM sale WHERE id > 10", (), 15),
+        ("TRUNCATE TABLE sale", (), 5),
+    ]
+    for text, values, expected in counted:
+        assert connection.execute(text, values).rowcount == expected, text
+    many = connection.executemany("INSERT INTO sale (id) VALUES (?)", [(1,), (2,), (3,)])
+    assert many.rowcount == 3
+    again = connection.executemany("DELETE FROM sale WHERE id = ?", [(1,), (2,), (9,)])
+    assert again.rowcount == 2
+    assert connection.executemany("DELETE FROM sale WHERE id = ?", []).rowcount == 0
+    assert connection.database.sql("DELETE FROM sale").changed == 1
 
 
 @pytest.mark.parametrize(

@@ -98,8 +98,10 @@ class Database:
         `values` are the parameters: a sequence for `?`, a mapping for `:name`. With a list of
         tuples or mappings the text runs once for each, in one transaction.
         """
-        results = Results()
+        results, counts = Results(), self.internals.runtime.statement_counts
+        before = counts.changed
         self._programs.run_sql(text, values, results.append)
+        results.changed = counts.changed - before
         return results
 
     @exclusive

@@ -133,6 +133,9 @@ class Results(list[Result]):
     """The results of a text, in order. `rows`, `columns`, `types` and the methods refer to its last
     query."""
 
+    changed: int = 0
+    """How many rows the statements of a text of SQL inserted, deleted, or gave other values."""
+
     @property
     def rows(self) -> list[tuple[Any, ...]]:
         return self._last().rows

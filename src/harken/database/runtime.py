@@ -65,6 +65,8 @@ class StatementCounts:
     """Known statements that were planned, for the first time or again."""
     unfit: int = 0
     """Runs of known statements that had to be parsed and planned as they are."""
+    changed: int = 0
+    """Rows that statements inserted, deleted, or gave other values."""
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harken.database.results import Result
+from harken.database.results import Result, Results
 from harken.dbapi.dbapi_errors import InterfaceError, ProgrammingError
 from harken.values.rows import Row
 from harken.values.types import Type, decimal_digits, is_decimal
@@ -31,8 +31,8 @@ class Cursor:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.rowcount = -1
-        """How many rows were given; -1 where a statement gave none: how many rows an INSERT, UPDATE
-        or DELETE changed is known only if it says RETURNING."""
+        """How many rows a query gave, or an INSERT, UPDATE, DELETE or MERGE changed; -1 before any
+        statement. A row that an UPDATE gives the values that it has is not counted."""
         self._results: list[Result] = []
         self._next = 0
         self._closed = False
@@ -63,16 +63,16 @@ class Cursor:
         """Run a text once for each of the parameters, in one transaction."""
         self._check_open()
         rows = list(seq_of_parameters)
-        self._take(self.connection.run(operation, rows) if rows else [])
+        self._take(self.connection.run(operation, rows) if rows else Results())
         return self
 
-    def _take(self, results: Sequence[Result]) -> None:
+    def _take(self, results: Results) -> None:
         self._results = [each for each in results if each.kind == "rows"]
-        self._start()
+        self._start(results.changed)
 
-    def _start(self) -> None:
+    def _start(self, changed: int = 0) -> None:
         self._next = 0
-        self.rowcount = len(self._results[0].rows) if self._results else -1
+        self.rowcount = len(self._results[0].rows) if self._results else changed
 
     # --- fetching --------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any
 
 import harken
-from harken.database.results import Result
+from harken.database.results import Results
 from harken.dbapi import dbapi_errors as errors
 from harken.dbapi.cursors import Cursor, Values
 from harken.dbapi.statement_kinds import Kind, kind_of
@@ -77,7 +77,7 @@ class Connection:
     def executemany(self, operation: str, seq_of_parameters: Sequence[Values]) -> Cursor:
         return self.cursor().executemany(operation, seq_of_parameters)
 
-    def run(self, operation: str, values: Any) -> Sequence[Result]:
+    def run(self, operation: str, values: Any) -> Results:
         """Run a text for a cursor, in the transaction that it belongs to."""
         with errors.translated():
             if isinstance(operation, str) and not self._autocommit:

@@ -14,8 +14,8 @@ from harken.ir.relations import Relation
 from harken.planner.prepare import Plan
 from harken.values.rows import Row
 
-RunWith: TypeAlias = Callable[[Sequence[Any]], object]
-"""Runs something with these parameters."""
+RunWith: TypeAlias = Callable[[Sequence[Any]], int]
+"""Changes rows with these parameters, and says how many."""
 
 
 class TooManyRows(Exception):

@@ -99,14 +99,15 @@ def _reads_once(clause: Clause, relation: Relation) -> bool:
 
 def _running(connection: Connection, sql: str, compiler: Compiler) -> RunWith:
     bound = [(index, encoder(type_)) for index, type_ in compiler.slots.bound_in(sql)]
-    execute, watch = connection.execute, connection.watch
+    execute, watch, changes = connection.execute, connection.watch, connection.raw.changes
 
-    def run(values: Sequence[Any]) -> None:
+    def run(values: Sequence[Any]) -> int:
         if watch.is_armed:
             watch.check()
         given = tuple([encode(values[index]) for index, encode in bound])
         try:
             execute(sql, given)
+            return changes()
         except faults.RAISED as error:
             raise faults.fault(error) from error
 

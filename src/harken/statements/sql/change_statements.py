@@ -34,7 +34,9 @@ class Changes(Conflicts):
             case exp.TruncateTable():
                 for each in statement.node.expressions:
                     table = self._target(each, statement)
-                    self._apply(table, self._all(table), [])
+                    gone = self._all(table)
+                    self._apply(table, gone, [])
+                    self._count(len(gone))
             case exp.Merge():
                 self._merge(statement, statement.node)
         return None
@@ -64,6 +66,7 @@ class Changes(Conflicts):
         rows = self._placed(table, names, found, statement)
         if node.args.get("overwrite"):
             self._apply(table, self._all(table), rows)
+            self._count(len(rows))
             return None
         return self._inserted(table, node, rows, statement)
 
@@ -83,11 +86,13 @@ class Changes(Conflicts):
     ) -> Found | None:
         """Insert rows, or change those that they conflict with."""
         gone: list[Row] = []
+        changed: list[Row] = []
         conflict = node.args.get("conflict")
         if conflict is not None:
             rows, met = self._conflicts(table, conflict, rows, statement)
             gone, changed = self._settled(table, node, met, statement)
-            rows = [*rows, *changed]
+        self._count(len(rows) + _different(gone, changed))
+        rows = [*rows, *changed]
         self._apply(table, gone, rows)
         return self._returned(table, node, rows, statement)
 
@@ -127,6 +132,7 @@ class Changes(Conflicts):
         chosen, _ = self._chosen(table, _under(node, query), statement)
         gone = [old for old, _ in chosen]
         self._apply(table, gone, [])
+        self._count(len(gone))
         return self._returned(table, node, gone, statement)
 
     def _update(self, statement: Statement, node: exp.Update) -> Found | None:
@@ -141,6 +147,7 @@ class Changes(Conflicts):
             chosen = self._matched_once(table, chosen, statement)
         gone, come = self._rewriting(table, names, chosen, types, statement)
         self._apply(table, gone, come)
+        self._count(_different(gone, come))
         return self._returned(table, node, come, statement)
 
     def _matched_once(
@@ -181,6 +188,7 @@ class Changes(Conflicts):
         come: list[Row] = []
         taken: Counter[Row] = Counter()
         earlier: dict[tuple[bool, bool], list[exp.Expr]] = {}
+        changed = 0
         for when in node.args["whens"].expressions:
             kind = (bool(when.args.get("matched")), bool(when.args.get("source")))
             condition = when.args.get("condition") or exp.true()
@@ -191,15 +199,19 @@ class Changes(Conflicts):
             if when.args["then"].name.upper() == "DO NOTHING":
                 continue
             if kind == (False, False):
-                come += self._unmatched(table, node, when.args["then"], tests, statement)
+                rows = self._unmatched(table, node, when.args["then"], tests, statement)
+                come += rows
+                changed += len(rows)
                 continue
             old, new = self._rewritten(table, node, when, tests, statement)
             taken.update(old)
             gone += old
             come += new
+            changed += _different(old, new) if new else len(old)
         self._check_matches(table, taken, statement)
         self._check_values(table, come)
         self._apply(table, gone, come)
+        self._count(changed)
 
     def _rewritten(
         self,
@@ -278,6 +290,11 @@ class Changes(Conflicts):
         query = exp.select(*(each.copy() for each in values)).from_(source.copy())
         query = query.where(exp.not_(exp.Exists(this=matched)), *tests)
         return self._placed(table, names, self._reading.rows(statement, query), statement)
+
+
+def _different(old: Sequence[Row], new: Sequence[Row]) -> int:
+    """How many rows have other values afterwards."""
+    return sum(before != after for before, after in zip(old, new, strict=True))
 
 
 def _under(change: exp.Expr, query: exp.Expr) -> exp.Expr:

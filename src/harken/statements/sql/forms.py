@@ -15,7 +15,7 @@ from sqlglot import exp
 from harken.database.catalog import Catalog
 from harken.database.evaluation import decode_rows
 from harken.database.function_tables import SqlTables, is_table
-from harken.database.runtime import Runtime
+from harken.database.runtime import Runtime, StatementCounts
 from harken.engines.protocol import RunWith
 from harken.ir.relations import Kind
 from harken.ir.schema import Function
@@ -93,13 +93,16 @@ class ChangeForm:
 class DirectForm:
     """An UPDATE or DELETE that the engine does in one go."""
 
-    def __init__(self, run: RunWith, query: LiftedQuery, table: Target) -> None:
+    def __init__(
+        self, run: RunWith, query: LiftedQuery, table: Target, counts: StatementCounts
+    ) -> None:
         self._run = run
         self._query = query
         self._table = table
+        self._counts = counts
 
     def run(self, values: Values) -> None:
-        self._run(self._query.parameters(values))
+        self._counts.changed += self._run(self._query.parameters(values))
 
     def holds(self, catalog: Catalog) -> bool:
         return self._table.holds(catalog) and self._query.holds(catalog)
@@ -115,6 +118,7 @@ class InsertForm:
         nullable = [column.type.nullable for column in relation.columns]
         self._required = [i for i, each in enumerate(nullable) if not each]
         self._relation = relation
+        self._counts = runtime.statement_counts
         self._engine = runtime.engine
         direct = runtime.engine.direct(relation)
         self._insert, self._raised, self._fault = direct.insert, direct.raised, direct.fault
@@ -126,9 +130,13 @@ class InsertForm:
                 raise Misfit
         if len(rows) > 1:
             self._engine.insert_many(self._relation, rows)
-            return
+        else:
+            self._insert_one(rows[0])
+        self._counts.changed += len(rows)
+
+    def _insert_one(self, row: Values) -> None:
         try:
-            self._insert(rows[0])
+            self._insert(row)
         except self._raised as error:
             raise self._fault(error) from error
 
@@ -225,7 +233,7 @@ def _direct(
         run = engine.updating(query.plan, relation, assigned)
     else:
         run = engine.deleting(query.plan, relation)
-    return None if run is None else DirectForm(run, query, target)
+    return None if run is None else DirectForm(run, query, target, runtime.statement_counts)
 
 
 def _column_type(table: Table, name: str) -> Type:

@@ -219,6 +219,9 @@ class RowChanges:
             refuse_rows(function)
         check_rows(function, rows)
 
+    def _count(self, changed: int) -> None:
+        self._runtime.statement_counts.changed += changed
+
     def _apply(self, table: Table, gone: Sequence[Row], come: Sequence[Row]) -> None:
         engine, relation = self._runtime.engine, table.relation
         left = Counter(come)
