@@ -91,6 +91,9 @@ def test_tables_that_are_made_may_go_to_the_lake(serve: Callable[..., Served], p
     start = client.snapshot("price", keep=True).position
     position = client.apply(insert={"price": [("pen", 120)]})
     assert client.changes("price", start) == [Change("price", [("pen", 120)], [], position)]
+    (change,) = client.changes("price", start)
+    assert change.at is not None
+    assert len(change.columns) == 2
     assert Path(path).with_suffix(".lake").joinpath("price/_delta_log").is_dir()
 
 

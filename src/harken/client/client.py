@@ -10,10 +10,11 @@ is a fresh one, with all rows.
 
 from __future__ import annotations
 
+import datetime
 import http.client
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 from urllib.parse import urlencode, urlsplit
@@ -28,9 +29,10 @@ from harken.database.arguments import (
     check_whole,
     wrong,
 )
-from harken.database.changes import Change
+from harken.database.changes import Change, RowShape
 from harken.database.json_values import column_type, parameter_to_json, read_json, row_reader
 from harken.errors import HarkenError, StorageError, TypeFault, ValueFault
+from harken.ir.relations import Column
 from harken.server.server_sent_events import API, address
 from harken.server.values import rows_json
 from harken.statements.sql.restricted import condition_text
@@ -116,8 +118,8 @@ class Client:
         check_whole(since, "the position")
         path = _address(view, "/changes", since=since, where=_condition(where), net=net or None)
         found = self._call("GET", path)
-        read = _row_reader(found["columns"])
-        return [_change(each, read) for each in found["changes"]]
+        reader = _RowReader(found["columns"])
+        return [_change(each, reader) for each in found["changes"]]
 
     def apply(
         self,
@@ -175,13 +177,13 @@ class Client:
 
     def _changes(self, path: str, since: int | None) -> Iterator[list[Change]]:
         """Group changes that belong together: an event with an id ends a group."""
-        readers: dict[str, Callable[[Sequence[Any]], Row]] = {}
+        readers: dict[str, _RowReader] = {}
         found: list[Change] = []
         for kind, place, data in self._events(path, since):
             if kind == "view":
                 found.clear()  # a new connection sends an unfinished group again
             if kind in ("view", "snapshot"):
-                readers[data["view"]] = _row_reader(data["columns"])
+                readers[data["view"]] = _RowReader(data["columns"])
             if kind == "snapshot":
                 found.append(_snapshot(data))
             elif kind == "change":
@@ -374,19 +376,28 @@ def events_of(
         fields = {}
 
 
-def _row_reader(columns: Sequence[Mapping[str, Any]]) -> Callable[[Sequence[Any]], Row]:
-    return row_reader([column_type(each["type"], each["nullable"]) for each in columns])
+class _RowReader:
+    """Reads the rows of a view from JSON."""
+
+    def __init__(self, columns: Sequence[Mapping[str, Any]]) -> None:
+        types = [column_type(each["type"], each["nullable"]) for each in columns]
+        names = [each["name"] for each in columns]
+        self.shape = RowShape(tuple(map(Column, names, types)))
+        self.read = row_reader(types)
 
 
 def _snapshot(data: Mapping[str, Any]) -> Change:
-    read = _row_reader(data["columns"])
-    rows = [read(row) for row in data["rows"]]
-    return Change(data["view"], rows, [], data["position"], fresh=True)
+    reader = _RowReader(data["columns"])
+    rows = [reader.read(row) for row in data["rows"]]
+    return Change(data["view"], rows, [], data["position"], fresh=True, shape=reader.shape)
 
 
-def _change(data: Mapping[str, Any], read: Callable[[Sequence[Any]], Row]) -> Change:
-    plus, minus = ([read(row) for row in data[side]] for side in ("plus", "minus"))
-    return Change(data["view"], plus, minus, data["position"], data["fresh"])
+def _change(data: Mapping[str, Any], reader: _RowReader) -> Change:
+    plus, minus = ([reader.read(row) for row in data[side]] for side in ("plus", "minus"))
+    at = None if data["at"] is None else datetime.datetime.fromisoformat(data["at"])
+    return Change(
+        data["view"], plus, minus, data["position"], data["fresh"], at=at, shape=reader.shape
+    )
 
 
 def _rows(tables: Mapping[str, Sequence[Sequence[Any]]] | None) -> dict[str, Any]:

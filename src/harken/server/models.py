@@ -56,6 +56,8 @@ class ViewChange(BaseModel):
     minus: list[JsonRow]
     position: int
     fresh: bool
+    at: str | None
+    """When it was committed, as ISO 8601 in UTC, if that is known."""
 
 
 class Changes(BaseModel):

@@ -25,6 +25,7 @@ def change_json(change: Change) -> str:
             "minus": rows_json(change.minus),
             "position": change.position,
             "fresh": change.fresh,
+            "at": None if change.at is None else change.at.isoformat(),
         }
     )
 
