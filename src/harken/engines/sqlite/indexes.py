@@ -19,13 +19,15 @@ from harken.ir.relations import Kind, Relation, is_extent
 from harken.values.types import BOOLEAN
 
 _AUTOMATIC = re.compile(r"SEARCH (t\d+) .*AUTOMATIC .*INDEX \(([^)]*)\)")
+_MADE_HERE = re.compile(r"index (.*) (\d+(?:,\d+)*)", re.DOTALL)
 _COLUMN = re.compile(r"c(\d+)=\?")
 
 
 class Indexes:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._known: set[str] = set()
+        self._known: dict[str, set[tuple[int, ...]]] = {}
+        """By the name of a table, the columns of each of its indexes."""
         self._postponed: set[tuple[Relation, tuple[int, ...]]] = set()
         """Indexes wanted by a read-only transaction; see `make_postponed`."""
         self.temporary: set[str] = set()
@@ -38,7 +40,14 @@ class Indexes:
             "SELECT name FROM main.sqlite_schema WHERE type = 'index' "
             "UNION ALL SELECT name FROM temp.sqlite_schema WHERE type = 'index'"
         )
-        self._known = {plain_name(name) for (name,) in names}
+        self._known = {}
+        for (name,) in names:
+            if found := _MADE_HERE.fullmatch(plain_name(name)):
+                columns = tuple(map(int, found[2].split(",")))
+                self._known.setdefault(found[1], set()).add(columns)
+
+    def _of(self, relation: Relation) -> set[tuple[int, ...]]:
+        return self._known.get(layout.table_name(relation), set())
 
     def serves(self, relation: Relation, columns: tuple[int, ...]) -> bool:
         """Can the table already be searched by some of these columns?"""
@@ -46,21 +55,25 @@ class Indexes:
             return True
         wanted = set(columns)
         by_key = any(set(prefix) <= wanted for prefix in layout.key_prefixes(relation))
-        return by_key or any(
-            layout.index_name(relation, (column,)) in self._known for column in columns
-        )
+        return by_key or any(index[0] in wanted for index in self._of(relation))
 
     def of(self, relation: Relation) -> tuple[str, ...]:
         """The indexes created for a relation, by their columns."""
-        prefix = layout.index_name(relation, ())
-        found = sorted(name[len(prefix) :] for name in self._known if name.startswith(prefix))
-        names = [relation.columns[int(column)].name for column in found]
-        return tuple(f"index on {name}" for name in names)
+        found = sorted(self._of(relation))
+        names = [", ".join(relation.columns[column].name for column in each) for each in found]
+        return tuple(f"index on {each}" for each in names)
 
     def leads(self, relation: Relation, column: int) -> bool:
         """Is the column the first of some index, so that the index holds its values in order?"""
         by_key = any(prefix[:1] == (column,) for prefix in layout.key_prefixes(relation))
-        return by_key or layout.index_name(relation, (column,)) in self._known
+        return by_key or any(index[0] == column for index in self._of(relation))
+
+    def ensure_whole(self, relation: Relation, columns: tuple[int, ...]) -> None:
+        """Have an index by which a row is found by all these columns, though none of them tells
+        many rows apart."""
+        columns = _useful(relation, columns)
+        if columns and columns not in self._of(relation) and not self._connection.read_only:
+            self._make({(relation, columns)})
 
     def ensure(self, wanted: Iterable[tuple[Relation, tuple[int, ...]]]) -> bool:
         """Create the missing indexes; true if any was created."""
@@ -76,13 +89,16 @@ class Indexes:
         if self._connection.only_reads:
             self._postponed |= missing
             return False
+        return self._make(missing)
+
+    def _make(self, missing: Iterable[tuple[Relation, tuple[int, ...]]]) -> bool:
         before = self._connection.in_transaction
         try:
             with self._connection.without_waiting():
                 for relation, columns in missing:
                     temporary = relation.id in self.temporary
                     self._connection.run(layout.create_index(relation, columns, temporary))
-                    self._known.add(layout.index_name(relation, columns))
+                    self._known.setdefault(layout.table_name(relation), set()).add(columns)
         except StorageError as error:
             # A full disk can make SQLite roll back the whole transaction, which must not go
             # unnoticed.

@@ -170,4 +170,4 @@ def put_rows(runtime: Runtime, kept: KeptView, rows: list[tuple[Any, ...]]) -> N
     """Fill an empty table, and index it for finding rows to delete."""
     runtime.engine.insert_many(kept.table, rows)
     indexed = tuple(range(min(kept.table.arity, INDEXED)))
-    runtime.engine.indexes.ensure([(kept.table, indexed)])
+    runtime.engine.indexes.ensure_whole(kept.table, indexed)
