@@ -12,7 +12,7 @@ Law: while it holds, what is kept is what would be built now.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from harken.engines.protocol import Row, Size
 from harken.engines.sqlite.connection import Connection
@@ -62,10 +62,18 @@ class Validity:
 class ListedInFile:
     """Whether what is kept in the file under a name is what this session would keep there."""
 
-    def __init__(self, connection: Connection, name: str, definition: str) -> None:
+    def __init__(self, connection: Connection, name: str, define: Callable[[], str]) -> None:
         self._connection = connection
         self.name = name
-        self.definition = definition
+        self._define = define
+        self._definition: str | None = None
+
+    @property
+    def definition(self) -> str:
+        """What it is made from, worked out when it is first wanted: not for all views at once."""
+        if self._definition is None:
+            self._definition = self._define()
+        return self._definition
 
     @property
     def may_write(self) -> bool:
@@ -108,7 +116,7 @@ class Ledger:
 
 class KeptTables:
     """One thing that is kept, in tables of which the first has the rows to be read: temporary ones,
-    or, with a `definition` of what it is made from, in the file."""
+    or in the file, if `define` says what it is made from."""
 
     def __init__(
         self,
@@ -116,17 +124,15 @@ class KeptTables:
         ledger: Ledger,
         name: str,
         tables: Sequence[str],
-        definition: str | None = None,
+        define: Callable[[], str] | None = None,
     ) -> None:
         self.name = name
         self.connection = connection
         self.validity = (
-            Validity(connection, name)
-            if definition is None
-            else ListedInFile(connection, name, definition)
+            Validity(connection, name) if define is None else ListedInFile(connection, name, define)
         )
         self._ledger = ledger
-        schema = "temp" if definition is None else "main"
+        schema = "temp" if define is None else "main"
         self._tables = [f"{schema}.{quote(each)}" for each in tables]
 
     @property

@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections.abc import Iterable
+from functools import partial
 
 from harken.calculus.totals import Totals
 from harken.engines.protocol import Delta, MemberChanges, Query, Row
@@ -63,8 +64,8 @@ class TotalsTable(KeptTables):
         self.specification = totals = specification
         name = totals.relation.id
         tables = [name, *(f"{each} {name}" for each in self.supporting)]
-        definition = definition_of(totals) if in_file else None
-        super().__init__(connection, ledger, name, tables, definition)
+        define = partial(definition_of, totals) if in_file else None
+        super().__init__(connection, ledger, name, tables, define)
         self._create_table = "CREATE TABLE main." if in_file else "CREATE TEMP TABLE "
         # A trigger must not name the schema of a table that it changes.
         self._table, self._members = quote(name), quote(f"members {name}")
