@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import harken
 from harken import cli
 from harken.server.openapi import description
+from harken.server.server_process import listen
 from tests.harness.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -96,3 +97,9 @@ def test_a_client_says_that_nobody_answers() -> None:
     for wrong in ("shop.db", "http://localhost:port", "http://[::1"):
         with pytest.raises(harken.HarkenError, match="is not the address"):
             harken.Client(wrong)
+
+
+def test_an_address_of_another_machine_is_not_blamed_on_the_port() -> None:
+    with pytest.raises(harken.HarkenError, match="is not an address of this machine") as caught:
+        listen("192.0.2.1", 0)
+    assert "--host" in (caught.value.hint or "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import socket
 import sys
@@ -129,6 +130,13 @@ def listen(host: str, port: int) -> socket.socket:
         ) from error
     except OSError as error:
         listening.close()
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise StorageError(
+                f"{host} is not an address of this machine",
+                code="cannot-listen",
+                hint="--host is where the service listens: 127.0.0.1 is this machine alone, and "
+                "0.0.0.0 every address that it has",
+            ) from error
         raise StorageError(
             f"cannot listen at {host}:{port}: {(error.strerror or str(error)).lower()}",
             code="cannot-listen",

@@ -8,7 +8,7 @@ import harken
 
 SAID = {
     "selct 1": "1:1: [syntax] there is no statement SELCT in Harken's SQL|did you mean SELECT?",
-    "SELECT k FORM a": "1:15: [syntax] a cannot stand here|",
+    "SELECT k FORM a": "1:10: [syntax] FORM cannot stand here|did you mean FROM?",
     "SELECT k FROM": "1:10: [syntax] something is missing after FROM|",
     "SELECT k FROM a LEFT ANTI JOIN": "1:27: [syntax] something is missing after JOIN|",
     "SELECT\n  k,\n  x x x\nFROM a": "3:7: [syntax] x cannot stand here|",

@@ -93,7 +93,7 @@ def test_a_table_is_replaced(db: harken.Database) -> None:
         ("CREATE UNIQUE INDEX i ON boat (name)", "UNIQUE INDEX", ""),
         ("CREATE TABLE x (a)", "the column a has no type", ""),
         ("CREATE TABLE x (a TIME)", "no type TIME", "TIMESTAMP"),
-        ("CREATE TABLE x (a INT) WITHOUT ROWID", "no such statement CREATE", ""),
+        ("CREATE TABLE x (a INT) WITHOUT ROWID", "this form of CREATE", ""),
         ("DELETE boat", "does not say FROM", ""),
         ("SELECT * FROM boat FOR UPDATE", "FOR UPDATE", ""),
         ("SELECT median(name) FROM boat", "median of STRING", "numbers"),

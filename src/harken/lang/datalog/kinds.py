@@ -14,6 +14,14 @@ from harken.errors import NameFault, Span, TypeFault, nearest
 from harken.lang.datalog import syntax
 from harken.values.types import INTEGER, NUMBER, TEXT, Type
 
+OTHER_NAMES = {
+    **dict.fromkeys(("int", "integer", "bigint", "long", "i32", "i64"), "number"),
+    **dict.fromkeys(("string", "str", "text", "varchar", "sym"), "symbol"),
+    **dict.fromkeys(("real", "double", "decimal", "f64"), "float"),
+    **dict.fromkeys(("uint", "u32", "u64"), "unsigned"),
+}
+"""What other systems call the primitive types."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -96,7 +104,7 @@ class Types:
         return self._kinds[name]
 
     def unknown(self, name: str, span: Span) -> NameFault:
-        near = nearest(name, self._kinds)
+        near = OTHER_NAMES.get(name.lower()) or nearest(name, self._kinds)
         return NameFault(
             f"there is no type {name}",
             code="unknown-type",

@@ -5,6 +5,25 @@ from __future__ import annotations
 from harken.errors import Span, SyntaxFault
 from harken.lang.datalog.tokens import Token
 
+HABITS = {
+    "<-": "a rule is written head :- body.",
+    ":=": "a rule is written head :- body.",
+    "=>": "a rule is written head :- body.",
+    "if": "a rule is written head :- body.",
+    "->": "a rule is written head :- body.",
+    "%": "a comment begins with //, or stands between /* and */",
+    "--": "a comment begins with //, or stands between /* and */",
+    "<>": "unequal is written !=",
+    "==": "equal is written =",
+    "&&": "and is a comma, or is a semicolon",
+    "and": "and is a comma, or is a semicolon",
+    "or": "and is a comma, or is a semicolon",
+    "?": "a query is written ?- edge(x, y).",
+    ":-": "a query is written ?- edge(x, y).",
+    "..": "x = range(1, 4) has the values 1, 2 and 3",
+}
+"""What people write who come from Prolog, SQL or another Datalog, and what to write here."""
+
 
 class Reader:
     def __init__(self, given: list[Token]) -> None:
@@ -81,11 +100,18 @@ class Reader:
         touches = token.span.start == self.after(distance - 1).span.end
         return touches and kind in (None, token.kind)
 
+    def _habit(self) -> str | None:
+        """What to write instead of what Prolog, SQL and other Datalogs have here."""
+        pair = self.next.text + (self.after(1).text if self._touches(1) else "")
+        before = self._tokens[max(self.place - 1, 0)].text + self.next.text
+        return HABITS.get(pair) or HABITS.get(before) or HABITS.get(self.next.text)
+
     def since(self, start: Token) -> Span:
         return Span(start.span.start, self.end)
 
     def unexpected(self, wanted: str, hint: str | None = None) -> SyntaxFault:
         found = "the end of the text" if self.next.kind == "end" else f"`{self.next.text}`"
+        hint = self._habit() or hint
         return SyntaxFault(
             f"{wanted} is expected here, but this is {found}", span=self.next.span, hint=hint
         )

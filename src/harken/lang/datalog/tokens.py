@@ -92,7 +92,10 @@ def _strange(text: str, place: int) -> SyntaxFault:
         return SyntaxFault("this text does not end", span=span, hint='close it with "')
     if text[place].isdigit():
         return SyntaxFault("this is no number", span=span, hint="write 12, 12u, 0x1f, 0b101 or 1.5")
-    return SyntaxFault(f"the character {text[place]} means nothing here", span=span)
+    hints = {"'": 'texts are in double quotes: "a"', "\\": "not is !, and unequal is !="}
+    return SyntaxFault(
+        f"the character {text[place]} means nothing here", span=span, hint=hints.get(text[place])
+    )
 
 
 def text_value(token: Token) -> str:

@@ -39,6 +39,7 @@ from harken.lang.sql.expression_text import as_written
 from harken.lang.sql.function_rewrites import Once, rewrite_call
 from harken.lang.sql.lifting import Lifted
 from harken.lang.sql.operation_calls import PATTERNS, Call, constant, operation_call
+from harken.lang.sql.other_dialects import FUNCTIONS
 from harken.lang.sql.parameters import Given, name_of
 from harken.lang.sql.program_draft import FALSE, TRUE, Body, Draft
 from harken.lang.sql.random_calls import normal_distribution, random_value
@@ -110,7 +111,10 @@ def _refusal(draft: Draft, node: exp.Expr) -> LanguageError:
         )
     if isinstance(node, ORDERED_FUNCTIONS):
         return draft.unsupported(node, unsupported_reason(node))
-    return draft.unsupported(node, f"{as_written(node)} is not supported in Harken's SQL yet")
+    written = as_written(node)
+    other = FUNCTIONS.get(written.partition("(")[0].lower())
+    hint = None if other is None else f"write {other}"
+    return draft.unsupported(node, f"{written} is not supported in Harken's SQL yet", hint)
 
 
 def _inner(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:

@@ -61,7 +61,12 @@ def _item(translation: Translation, node: exp.Expr, scope: Scope, body: Body) ->
     elif isinstance(node, exp.Table) and is_range(node.this):
         _add_rows(translation.draft, node, range_rows(translation.draft, node.this), scope, body)
     else:
-        raise translation.draft.unsupported(node, "this is not supported in FROM yet")
+        raise translation.draft.unsupported(
+            node,
+            "this is not supported in FROM yet",
+            "a table, a view, a subquery, VALUES and range(n) are; CREATE TABLE name KEY (columns) "
+            "USING csv LOCATION 'directory' reads files",
+        )
     for join in node.args.get("joins") or ():
         _join(translation, join, scope, body)
 

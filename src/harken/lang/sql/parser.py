@@ -20,6 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from harken.errors import HarkenError, LanguageError, Span, SyntaxFault, ValueFault, nearest
 from harken.lang.sql.normalization import normalized_throughout
+from harken.lang.sql.other_dialects import TYPES, Advice, advice, misspelt
 from harken.lang.sql.strict_parser import LONGEST_NUMBER, StrictParser, complaints
 from harken.lang.sql.supported_syntax import unknown_parts
 from harken.settings import SETTINGS
@@ -165,6 +166,8 @@ _LISTED = f"{', '.join(STATEMENTS[:-3])} and {STATEMENTS[-3]} are there"
 _OTHER_FORMS = "there are other forms of it, which docs/sql.md lists"
 UNFINISHED = frozenset({"TABLE", "VIEW", "COLUMN", "ADD", "DROP", "ALTER", "RENAME", "TO", "AS"})
 """Words after which a statement cannot end."""
+LONGEST_TRIED = 2000
+"""Characters of the longest statement that is tried with another word, to find a typing error."""
 CONTEXT = 100
 """So much of the text before an error the parser remembers."""
 
@@ -237,7 +240,10 @@ def _parts(text: str) -> list[list[Token]]:
         tokens = DIALECT.tokenize(text)
     except TokenError as error:
         raise SyntaxFault(
-            "a text or a comment is not closed", code="syntax", span=Span(0, len(text))
+            "a text or a comment is not closed",
+            code="syntax",
+            span=Span(0, len(text)),
+            hint="a quote inside of a text is written twice: 'it''s'",
         ) from error
     found: list[list[Token]] = [[]]
     for token in tokens:
@@ -278,18 +284,24 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
     asked = None if explained else _question(own)
     if asked is not None:
         return [Statement(asked, own, start)]
+    other = advice(text[first.start : end])
+    if other is not None:
+        raise _not_here(other, text, first.start)
     key = _key_at_the_end(tokens)
     parsed = own if not key else text[start : tokens[-2 * len(key) - 2].start]
     try:
         (node,) = DIALECT.parse(parsed)
     except ParseError as error:
-        raise _fault(error, own, start) from error
+        is_unfinished = tokens[-1].text.upper() in UNFINISHED
+        mistyped = None if is_unfinished else _mistyped(own, start, tokens)
+        raise mistyped or _fault(error, own, start) from error
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise SyntaxFault(  # sqlglot trips over some texts that are no SQL
             "this statement cannot be read", code="syntax", span=Span(start, start + len(own))
         ) from error
     word = own.split()[0].upper()
-    if node is None or isinstance(node, exp.Command) or (word in SYSTEMS_OWN and not explained):
+    is_known = isinstance(node, exp.Expr) and not isinstance(node, exp.Command | exp.Alias)
+    if not is_known or (word in SYSTEMS_OWN and not explained):
         last = tokens[-1].text.upper()
         if word in STATEMENTS and (len(tokens) == 1 or last in UNFINISHED):
             raise SyntaxFault(
@@ -297,14 +309,18 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
                 code="syntax",
                 span=Span(tokens[-1].start, tokens[-1].end + 1),
             )
+        mistyped = None if word in SYSTEMS_OWN else _mistyped(own, start, tokens)
+        if mistyped is not None:
+            raise mistyped
         raise SyntaxFault(
-            f"there is no such statement {word} in Harken's SQL"
+            f"this form of {word} is not in Harken's SQL"
             if word in (*STATEMENTS, "SHOW", "DESCRIBE", "DESC", "REFRESH", "SET")
             else f"there is no statement {word} in Harken's SQL",
             code="syntax",
             span=Span(start, start + len(word)),
             hint=SYSTEMS_OWN.get(word, _OTHER_FORMS if word in STATEMENTS else _LISTED),
         )
+    assert isinstance(node, exp.Expr)
     statement = Statement(normalized_throughout(node), own, start, explained, key)
     _check_words(DIALECT.tokenize(own) if explained else tokens, start if explained else 0)
     for part, what in unknown_parts(statement.node):
@@ -312,6 +328,43 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
             f"{what} is not in Harken's SQL", code="unsupported", span=statement.place(part)
         )
     return [statement]
+
+
+def _not_here(other: Advice, text: str, start: int, offset: int = 0) -> SyntaxFault:
+    """The error points to the words that the advice is about."""
+    end = [each.end() for each in re.finditer(r"\S+", text[start:])][other.words - 1]
+    return SyntaxFault(
+        f"there is no statement {other.title} in Harken's SQL",
+        code="syntax",
+        span=Span(offset + start, offset + start + end),
+        hint=other.hint,
+    )
+
+
+def _mistyped(own: str, start: int, tokens: list[Token]) -> SyntaxFault | None:
+    """What is wrong with a statement that cannot be read, if one word or its beginning tells."""
+
+    def reads(place: int, keyword: str) -> bool:
+        token = tokens[place]
+        tried = own[: token.start - start] + keyword + own[token.end + 1 - start :]
+        try:
+            return not isinstance(DIALECT.parse(tried)[0], exp.Command | exp.Alias | None)
+        except (ParseError, TokenError):
+            return False
+
+    found = None
+    if len(own) <= LONGEST_TRIED:
+        found = misspelt([token.text.upper() for token in tokens], reads)
+    if found is not None:
+        token = tokens[found[0]]
+        return SyntaxFault(
+            f"{token.text} cannot stand here",
+            code="syntax",
+            span=Span(token.start, token.end + 1),
+            hint=f"did you mean {found[1]}?",
+        )
+    other = advice(own, unread=True)
+    return None if other is None else _not_here(other, own, 0, start)
 
 
 def _check_words(tokens: list[Token], offset: int) -> None:
@@ -384,6 +437,13 @@ def _fault(error: ParseError, text: str, offset: int) -> SyntaxFault:
     place = len(str(details.get("start_context") or ""))
     if len(text) > CONTEXT or text[place : place + len(word)] != word:
         place = _offset(text, details.get("line"), details.get("col"), len(word))
+    if word.upper() in TYPES:
+        return SyntaxFault(
+            f"there is no type {word.upper()}",
+            code="syntax",
+            span=Span(offset + place, offset + place + len(word)),
+            hint=f"take {TYPES[word.upper()]}",
+        )
     unexpected = "Unexpected token" in str(details.get("description"))
     return SyntaxFault(
         f"{word} cannot stand here" if unexpected else f"something is missing after {word}",

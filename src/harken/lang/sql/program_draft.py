@@ -80,8 +80,8 @@ class Draft:
     def place(self, node: exp.Expr) -> Span:
         return self.statement.place(node)
 
-    def unsupported(self, node: exp.Expr, message: str) -> LanguageError:
-        return LanguageError(message, code="unsupported", span=self.place(node))
+    def unsupported(self, node: exp.Expr, message: str, hint: str | None = None) -> LanguageError:
+        return LanguageError(message, code="unsupported", span=self.place(node), hint=hint)
 
     def fresh(self, type_: Type, name: str = "") -> Variable:
         return Variable(f"{name.upper() or '_G'}#{next(self._numbers)}", type_)

@@ -53,7 +53,7 @@ def type_of(node: exp.DataType, span: Span) -> Type:
             f"there is no type {node.sql()} yet",
             code="type-mismatch",
             span=span,
-            hint=f"the types are {', '.join(NAMES.values())} and their usual other names",
+            hint=f"the types are {', '.join(NAMES.values())}, DECIMAL(p, s) and their other names",
         )
     return found
 

@@ -55,7 +55,7 @@ def columns_of(schema: exp.Schema, statement: Statement) -> tuple[tuple[Column, 
                     f"the constraint {each.sql('spark')} is not supported",
                     code="unsupported",
                     span=statement.place(each),
-                    hint="PRIMARY KEY, NOT NULL, DEFAULT, UNIQUE, CHECK and FOREIGN KEY are",
+                    hint=_instead(each),
                 )
     if keys > 1:
         raise TypeFault(
@@ -128,6 +128,13 @@ def _column(node: exp.ColumnDef, statement: Statement) -> tuple[Column, bool]:
                     f"the constraint {each.sql('spark')} is not supported",
                     code="unsupported",
                     span=statement.place(node),
-                    hint="PRIMARY KEY, NOT NULL, DEFAULT, UNIQUE, CHECK and FOREIGN KEY are",
+                    hint=_instead(each),
                 )
     return Column(node.name.lower(), type_.or_null(nullable)), is_key
+
+
+def _instead(constraint: exp.Expr) -> str:
+    numbered = (exp.AutoIncrementColumnConstraint, exp.GeneratedAsIdentityColumnConstraint)
+    if constraint.find(*numbered) is not None:
+        return "whoever inserts a row gives it its key: a number, or uuid()"
+    return "PRIMARY KEY, NOT NULL, DEFAULT, UNIQUE, CHECK and FOREIGN KEY are"

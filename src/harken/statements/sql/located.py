@@ -18,7 +18,7 @@ from harken.database.function_tables import declared_order
 from harken.database.language_names import SQL
 from harken.database.locations import REMOTE, Roots
 from harken.database.runtime import Runtime
-from harken.errors import EngineError, LanguageError, NameFault, TypeFault
+from harken.errors import EngineError, HarkenError, LanguageError, NameFault, TypeFault
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.sql.parser import Statement
@@ -51,7 +51,11 @@ def create_located(
     declared: Sequence[Column],
     key: Sequence[str],
 ) -> None:
-    place = _place(statement, declared, Roots(runtime.settings["lake_roots"]))
+    try:
+        place = _place(statement, declared, Roots(runtime.settings["lake_roots"]))
+    except HarkenError as error:
+        error.hint = in_sql(error.hint)
+        raise
     columns = _checked(place, declared, statement) if declared else _found(place)
     by_name = {column.name: column for column in columns}
     for each in key:
@@ -80,6 +84,21 @@ def create_located(
         schema=given,
         declare=declare_stored,
     )
+
+
+def in_sql(hint: str | None) -> str | None:
+    """A hint about `db.lake`, as one about CREATE TABLE.
+
+    >>> in_sql('say which: db.lake(name, path, key=[...], format="csv")')
+    "say which: CREATE TABLE name KEY (...) USING csv LOCATION '...'"
+    """
+    if hint is None or "db.lake(" not in hint:
+        return hint
+    before, _, call = hint.partition("db.lake(")
+    if "schema=" in call:
+        return f"{before}CREATE TABLE name (column TYPE, ...) USING csv LOCATION '...'"
+    kind = "csv" if "format=" in call else "lake"
+    return f"{before}CREATE TABLE name KEY (...) USING {kind} LOCATION '...'"
 
 
 def _as_stored(column: Column, key: Sequence[str]) -> Column:
