@@ -252,6 +252,9 @@ SETTINGS: tuple[Setting, ...] = (
 class Settings(Mapping[str, Any]):
     """The values in force for one session."""
 
+    version: int = 0
+    """Rises when one of them changes."""
+
     def __init__(self, given: Mapping[str, Any] | None = None, *, serving: bool = False) -> None:
         known = {setting.name: setting for setting in SETTINGS}
         if given is not None and not isinstance(given, Mapping):
@@ -334,6 +337,7 @@ class Settings(Mapping[str, Any]):
                 hint=f"start the service with --set {name}=VALUE",
             )
         self._values[name] = setting.read(value)
+        object.__setattr__(self, "version", self.version + 1)
         self._when_changed(self)
 
 

@@ -17,7 +17,8 @@ them: ten million items are a long wait for the latter. `lake-steps`, `lake-grow
 are the parts of `lake`. `sql-sweep` compares the ways of following changes of all sizes. `sql-lake`
 has the views of `sql` over tables in the lake, against Spark; `sql-lake-sweep` sweeps there.
 `closure-lake` is about a recursive view over a graph in the lake, against recomputing it.
-`subscribers-served` has the subscribers as clients of `harken serve`.
+`subscribers-served` has the subscribers as clients of `harken serve`. `statements-profile` says
+where the time of one statement goes.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from harken.bench import (
     sql_lake,
     sql_load,
     sql_sweep,
+    statement_profile,
     statements,
     subscribers,
     waves,
@@ -78,6 +80,7 @@ PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType
         "sql-lake-sweep": sql_sweep.figures_in_lake,
         "sql-load": sql_load.figures,
         "sql-sweep": sql_sweep.figures,
+        "statements-profile": statement_profile.figures,
         "subscribers-served": subscribers.figures_served,
     }
 )
@@ -86,7 +89,9 @@ TPCH = frozenset({"sql", "sql-lake", "sql-lake-sweep", "sql-load", "sql-sweep"})
 """The benchmarks on the tables of TPC-H: they have scales, not items."""
 SWEEPS = frozenset({"sql-lake-sweep", "sql-sweep"})
 """The benchmarks that compare changes of all sizes."""
-OVER_SIZES = frozenset({"inventory", "lake", "closure", "counting", *PARTS}) - TPCH
+OVER_SIZES = (
+    frozenset({"inventory", "lake", "closure", "counting", *PARTS}) - TPCH - {"statements-profile"}
+)
 """The benchmarks that compare sizes with each other: they are given all sizes at once."""
 
 

@@ -59,6 +59,7 @@ PUBLISHED = (
     Run("counting"),
     Run("waves"),
     Run("statements"),
+    Run("statements-profile"),
 )
 """What `harken bench --all` runs: every benchmark that a document quotes, in the size it quotes.
 Together they take hours."""

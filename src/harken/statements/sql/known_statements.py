@@ -56,10 +56,13 @@ class Known:
     form: Form | None = None
     epoch: int = -1
     failures: int = 0
+    is_query: bool = field(init=False)
+    is_word: bool = field(init=False)
+    """Is it BEGIN, COMMIT or ROLLBACK?"""
 
-    @property
-    def is_query(self) -> bool:
-        return isinstance(self.statement.node, exp.Query | exp.Values)
+    def __post_init__(self) -> None:
+        self.is_query = isinstance(self.statement.node, exp.Query | exp.Values)
+        self.is_word = isinstance(self.statement.node, WORDS)
 
     def values(self, given: Sequence[Any]) -> tuple[Any, ...]:
         found = tuple([given[i] for i in self.picks])

@@ -41,7 +41,6 @@ from harken.statements.sql.dropping import drop, drop_named
 from harken.statements.sql.forms import Form, Misfit, plan, shown
 from harken.statements.sql.known_statements import (
     FAILURES,
-    WORDS,
     Job,
     Known,
     KnownStatements,
@@ -69,7 +68,7 @@ class SqlSession:
         self._temporary = Temporary(runtime)
         self._known = KnownStatements()
         self._counts = runtime.statement_counts
-        self._allowed: tuple[int, int] = (0, 0)
+        self._settings_version = -1
         self.when_created: Callable[[str], None] = lambda name: None
         """Called with the name of each view that is created."""
         self.when_dropped: Callable[[str], None] = lambda name: None
@@ -110,11 +109,10 @@ class SqlSession:
 
     def _follow_settings(self) -> None:
         settings = self._runtime.settings
-        allowed = settings["statement_cache"], settings["operator_limit"]
-        if allowed != self._allowed:
-            self._allowed = allowed
+        if settings.version != self._settings_version:
+            self._settings_version = settings.version
             self._known.clear()
-            self._known.most = allowed[0]
+            self._known.most = settings["statement_cache"]
 
     def _run_unknown(self, text: str, values: Any) -> None:
         """A text that must be parsed, or is run for several rows of values."""
@@ -165,7 +163,7 @@ class SqlSession:
         """A known statement; the long way, if it turns out that its plan does not do."""
         known = job.known
         try:
-            if isinstance(known.statement.node, WORDS):
+            if known.is_word:
                 self._execute(replace(known.statement, offset=job.start))
             elif known.is_query:
                 self._transactions.look()
