@@ -67,7 +67,7 @@ class ListedInFile:
         self.name = name
         self._define = define
         self._definition: str | None = None
-        self._is_revoked = False
+        self.is_revoked = False
         """Is it to be taken off the list by the next transaction that asks?"""
 
     @property
@@ -92,7 +92,7 @@ class ListedInFile:
         return found
 
     def holds(self) -> bool:
-        if self._is_revoked:
+        if self.is_revoked:
             self.revoke()
             return False
         return self._listed() == self.definition
@@ -104,12 +104,12 @@ class ListedInFile:
 
     def declare(self) -> None:
         self._connection.run(CREATE_LISTED)
-        self._is_revoked = False
+        self.is_revoked = False
         row = (self.name, self.definition)
         self._connection.run(f"INSERT OR REPLACE INTO main.{LISTED} VALUES (?, ?)", row)
 
     def revoke(self) -> None:
-        self._is_revoked = not self.may_write
+        self.is_revoked = not self.may_write
         if self.may_write and self._listed() == self.definition:
             self._connection.run(f"DELETE FROM main.{LISTED} WHERE name = ?", (self.name,))
 

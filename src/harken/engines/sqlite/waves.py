@@ -88,6 +88,8 @@ class CompiledWave:
     _versions: int | None = None
     """The commits of others that are known to what is kept in this session."""
     _insert: str = ""
+    _listed: list[ListedInFile] = field(default_factory=list)
+    """What it reads that lies in the file."""
 
     # --- making it ---------------------------------------------------------------------------
 
@@ -98,6 +100,7 @@ class CompiledWave:
         kept = [cast(KeptTables, each.kept) for each in steps if isinstance(each, Follow)]
         if any(not each.in_file for each in kept):
             self._versions = self.connection.data_version()
+        self._listed = [e.validity for e in kept if isinstance(e.validity, ListedInFile)]
         guards += _validity_guards(kept, self._versions)
         body = [*guards, *(sql for step in steps for sql in self._body(step))]
         body.append(CLEAR_MARKS.replace("temp.", ""))
@@ -189,6 +192,8 @@ class CompiledWave:
     def run(self) -> protocol.WaveChanges | None:
         connection = self.connection
         if self._versions is not None and connection.data_version() != self._versions:
+            return None
+        if any(each.is_revoked for each in self._listed):
             return None
         try:
             connection.execute(self._insert)
