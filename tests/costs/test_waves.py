@@ -14,7 +14,7 @@ import pytest
 import harken
 from harken import Database
 from harken.propagation.network import Network
-from tests.harness.counting import cost
+from tests.harness.counting import cost, counted
 
 CHAIN_STATEMENTS = 23
 """What an UPDATE by key over a chain of three materialised views may take of SQLite, a monitor on
@@ -126,3 +126,17 @@ def test_a_row_of_a_view_is_found_by_all_its_columns() -> None:
                 work()
             steps.append(cost(db, work).steps)
     assert steps[1] <= steps[0] * 1.1, steps
+
+
+def test_a_grouped_view_is_created_in_one_pass() -> None:
+    """Its rows are read from the totals that are kept for it."""
+    rows = 3000
+    with harken.connect() as db:
+        db.sql("CREATE TABLE t (k INT PRIMARY KEY, g INT NOT NULL, v INT NOT NULL)")
+        db.load("t", [(n, n % 3, n) for n in range(rows)])
+        query = "SELECT g, sum(v) AS s, count(*) AS n FROM t GROUP BY g"
+        db.sql("CREATE MATERIALIZED VIEW warm AS SELECT g, sum(v) AS s FROM t GROUP BY g")
+        found = counted(db, lambda: db.sql(f"CREATE MATERIALIZED VIEW v AS {query}"))
+        large = [text for text, steps in found.texts.items() if steps > rows]
+        assert len(large) == 1, large
+        assert sorted(db.sql("SELECT * FROM v").rows) == sorted(db.sql(query).rows)

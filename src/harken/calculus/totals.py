@@ -87,6 +87,11 @@ class Totals:
         return self.measures[0].aggregate in EXTREMES
 
     @property
+    def is_added(self) -> bool:
+        """Do they follow from counts and sums?"""
+        return all(each.aggregate in ADDED for each in self.measures)
+
+    @property
     def values(self) -> tuple[int, ...]:
         """The columns of the members that are aggregated."""
         found = {each.value for each in self.measures if each.value is not None}

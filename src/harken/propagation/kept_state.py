@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from harken.calculus.counting import Derivations
+from harken.calculus.totals import Totals
 from harken.engines.protocol import BrokenOff
 from harken.errors import HarkenError, is_of_data
 from harken.maintenance.chooser import COUNTED, Chooser
@@ -16,6 +17,7 @@ from harken.maintenance.nodes import DerivedNode, Planning, TotalsNode, ViewNode
 from harken.maintenance.round_nodes import RoundsNode
 from harken.propagation.graph import Graph
 from harken.propagation.wave import Wave
+from harken.values.rows import Row
 
 
 class KeptState:
@@ -70,6 +72,21 @@ class KeptState:
         self._chooser.budget.note_built()
         if self._chooser.budget.is_due():
             self.enforce_budget()
+
+    def rows_by_totals(self, node: ViewNode) -> list[Row] | None:
+        """The rows of a new view by way of the totals that are kept for it: its tables are read
+        once for both. None if it has other state, or none is to be kept."""
+        part = node.kept
+        if part is None or self._graph.captures.has_pending(node.part.stored):
+            return None
+        below = list(self._graph.totals_below(node))
+        if not all(isinstance(each.totals, Totals) and each.totals.is_added for each in below):
+            return None
+        self._planning.engine.measure()
+        self.build_kept(node)
+        if not below or not all(each.table.holds() for each in below):
+            return None
+        return self._planning.compile(part.program).rows(())
 
     def keep(self, nodes: Iterable[TotalsNode]) -> None:
         """Compute totals of members as they are now. Where that fails, of a group perhaps that no

@@ -126,7 +126,9 @@ class KeptViews(Consumer):
         assert isinstance(node.view, KeptView)
         connection = self._runtime.engine.connection
         started, elsewhere = connection.working_time(), connection.answered_elsewhere
-        rows = rows_of(self._runtime, node.view)
+        rows = self._network.kept.rows_by_totals(node)
+        if rows is None:
+            rows = rows_of(self._runtime, node.view)
         took = connection.working_time() - started
         by_spark = connection.answered_elsewhere > elsewhere
         self._network.chooser.note_first(node, took, by_spark)
