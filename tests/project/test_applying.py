@@ -91,6 +91,15 @@ def test_a_reader_outside_of_the_project_objects(shop: Shop) -> None:
     assert "this would break mine" in report
 
 
+def test_a_reader_of_the_project_that_breaks_is_shown(shop: Shop) -> None:
+    shop.apply(a_sql=TABLES, b_sql=LOW, c_sql="CREATE VIEW names AS SELECT name FROM low;")
+    report = shop.refusal(b_sql=LOW.replace("SELECT name", "SELECT quantity"))
+    assert report.startswith("c.sql:1:1: [in-use] this would break names: there is no column name")
+    rule = "create rule r() as when for each charstring n where n = low() do print(n);"
+    shop.apply(b_sql=LOW, c_sql="", d_amosql=rule)
+    assert shop.refusal(b_sql="").startswith("d.amosql:1:1: [in-use] this would break the rule r")
+
+
 def test_two_views_change_together_though_neither_fits_the_other_as_it_was(shop: Shop) -> None:
     old = "CREATE VIEW a AS SELECT name FROM item; CREATE VIEW b AS SELECT name FROM a;"
     new = "CREATE VIEW b AS SELECT least FROM a; CREATE VIEW a AS SELECT least FROM item;"

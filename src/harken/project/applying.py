@@ -6,7 +6,8 @@ transaction ends, and the tests look at that. Law: all of it happens, or nothing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 
@@ -30,6 +31,7 @@ from harken.project.project_fault import ProjectFault
 from harken.project.project_files import Declared, Project, only
 from harken.project.seeds import Seed, carry_out
 from harken.statements.declaration import FACT
+from harken.statements.dependents import BrokenReader
 
 
 def apply_project(
@@ -59,7 +61,7 @@ def apply_project(
 def _carry_out(db: Database, plan: Plan) -> None:
     taken = {name for group in plan.groups for each in group for name in _names(each)}
     early = [each for each in plan.drops if each.name.partition("(")[0].lower() in taken]
-    with db.redefining():
+    with _located(plan.project), db.redefining():
         for each in early:
             _remove(db, each)
         for group in plan.groups:
@@ -69,6 +71,19 @@ def _carry_out(db: Database, plan: Plan) -> None:
                 _remove(db, each)
     _sow(db, plan)
     _remember(db, plan.project)
+
+
+@contextmanager
+def _located(project: Project) -> Iterator[None]:
+    """What no longer compiles, though nobody changed it, has a place if it is of the project."""
+    try:
+        yield
+    except BrokenReader as error:
+        for each in project.declared:
+            if each.declaration.name.partition("(")[0] == error.reader:
+                error.text, error.source = each.text, each.source
+                error.span, error.hint = each.declaration.span, "edit it, too, or what it reads"
+        raise
 
 
 def _names(change: PlannedChange) -> frozenset[str]:

@@ -24,12 +24,21 @@ WhenBroken = Callable[[Function, HarkenError], None]
 """Called for a function that no longer compiles."""
 
 
+class BrokenReader(IntegrityError):
+    """Something would no longer compile: `reader` is its name."""
+
+    reader = ""
+
+
+def _broken(reader: str, said: str, error: HarkenError, hint: str) -> BrokenReader:
+    broken = BrokenReader(f"this would break {said}: {error.message}", code="in-use", hint=hint)
+    broken.reader = reader
+    return broken
+
+
 def _refuse(function: Function, error: HarkenError) -> None:
-    raise IntegrityError(
-        f"this would break {_said(function)}: {error.message}",
-        code="in-use",
-        hint=f"change or delete {_said(function)} first",
-    ) from error
+    said = _said(function)
+    raise _broken(function.name, said, error, f"change or delete {said} first") from error
 
 
 def _said(function: Function) -> str:
@@ -116,11 +125,7 @@ def _check_rule(runtime: Runtime, name: str) -> None:
     try:
         runtime.rules.check(name)
     except HarkenError as error:
-        raise IntegrityError(
-            f"this would break the rule {name}: {error.message}",
-            code="in-use",
-            hint=f"delete the rule {name} first",
-        ) from error
+        raise _broken(name, f"the rule {name}", error, f"delete the rule {name} first") from error
 
 
 def _check_again(runtime: Runtime, function: Function) -> bool:
