@@ -118,9 +118,12 @@ except harken.EngineError as error:
 
 def test_commands_name_what_is_missing(environment: Path, tmp_path: Path) -> None:
     harken.connect(tmp_path / "shop.db").close()
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop/project.yml").write_text("name: shop")
     for command, hint in (
         (["serve", "--db", "shop.db"], "pip install 'harken[server]'"),
         (["demo"], "pip install 'harken[spark]'"),
+        (["apply", "shop"], "pip install 'harken[projects]'"),
     ):
         ended = subprocess.run(
             [str(environment / "harken"), *command],

@@ -21,6 +21,7 @@ EXTRAS = {
     "pyspark": "spark",
     "starlette": "server",
     "uvicorn": "server",
+    "yaml": "projects",
 }
 """The extra of Harken that brings each package."""
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from harken.database.results import Result
 from harken.errors import HarkenError, counted
 from harken.ir.relations import Column
-from harken.project.documents import Node
 from harken.project.seeds import RawRow, Seed, read_rows
 from harken.project.written_rows import typed_row
 
 if TYPE_CHECKING:
     from harken.api.database import Database
+    from harken.project.documents import Node
 
 ENTRIES = ("name", "query", "view", "rows", "count", "ordered", "given")
 SHOWN = 5

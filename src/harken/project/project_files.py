@@ -10,15 +10,18 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harken.errors import HarkenError
-from harken.project.documents import Node, read_documents
 from harken.project.environment import with_variables
 from harken.project.expectations import Expectation, read_expectation
 from harken.project.project_fault import ProjectFault
 from harken.project.seeds import Seed, read_seed
 from harken.statements.declaration import FACT, Declaration
 from harken.statements.language_registry import language_of_suffix, languages
+
+if TYPE_CHECKING:
+    from harken.project.documents import Node
 
 YAML = (".yml", ".yaml")
 SECTIONS = ("name", "include", "seeds", "tests")
@@ -110,6 +113,8 @@ class _Reader:
                 self.project.directories.append(parent)
             text = with_variables(read_text(file), str(file), self._environment)
             if file.suffix in YAML:
+                from harken.project.documents import read_documents  # it needs PyYAML
+
                 for document in read_documents(text, str(file)):
                     self._document(document, file)
             else:

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import Span, ValueFault, counted
-from harken.project.documents import Node
 from harken.project.project_fault import ProjectFault
 from harken.project.written_rows import typed_row
 
 if TYPE_CHECKING:
     from harken.api.database import Database
     from harken.api.stored_definitions import Definition
+    from harken.project.documents import Node
 
 RawRow = tuple[Any, ...]
 
