@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import harken
+from tests.harness.counting import cost
 
 
 @pytest.fixture
@@ -101,3 +102,20 @@ def test_what_is_kept_is_bounded() -> None:
         for text in (*texts, *texts[::-1]):
             db.sql(text)
         assert counts.planned == 37
+
+
+def test_a_statement_that_fails_costs_no_more_with_views_that_it_does_not_concern() -> None:
+    costs = []
+    for views in (1, 20):
+        with harken.connect() as db:
+            db.sql("CREATE TABLE sale (id INT PRIMARY KEY, n INT); INSERT INTO sale VALUES (1, 1)")
+            for i in range(views):
+                db.sql(f"CREATE TABLE t{i} (a INT, b INT)")
+                db.sql(f"CREATE MATERIALIZED VIEW v{i} AS SELECT a, sum(b) FROM t{i} GROUP BY a")
+
+            def fail(db: harken.Database = db) -> None:
+                with pytest.raises(harken.HarkenError, match="already"):
+                    db.sql("INSERT INTO sale VALUES (1, 5)")
+
+            costs.append(cost(db, fail))
+    assert costs[0].statements == costs[1].statements

@@ -52,7 +52,7 @@ def table_named(runtime: Runtime, name: str) -> Table:
         raise unknown_table(tables, name, None, "table")
     if function.kind is not FunctionKind.STORED or function.materialized:
         raise TypeFault(
-            f"{name} is a view, and only tables are changed",
+            f"{name} is a view, and only tables can be changed",
             code="not-updatable",
             hint="change the tables that it is made of",
         )
