@@ -17,7 +17,9 @@ from harken.packages import ALONE, EXTRAS
 
 ROOT = Path(__file__).parents[1]
 LARGEST = 60_000_000
-"""Bytes of the core with all that it brings."""
+"""Bytes of the core with all that it brings, as it is installed."""
+LARGEST_COMPILED = 65_000_000
+"""The same with the bytecode that Python makes of it."""
 HEAVY = {*EXTRAS, *ALONE, "numpy", "IPython"}
 
 LOADED = "import sys, json; print(json.dumps(sorted(sys.modules)))"
@@ -52,16 +54,27 @@ NEEDS = {
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its `bin`. The versions are the locked ones."""
-    home = tmp_path_factory.mktemp("core")
-    uv = [sys.executable, "-m", "uv", "--quiet"]
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("wheel")
     run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(home)], ROOT)
-    (wheel,) = home.glob("*.whl")
+    (made,) = home.glob("*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its `bin`."""
+    return installed(wheel, tmp_path_factory.mktemp("core"), "--compile-bytecode")
+
+
+def installed(wheel: Path, home: Path, *options: str, extra: str = "") -> Path:
+    """The `bin` of an environment with the wheel and an extra, in the locked versions."""
+    uv = [sys.executable, "-m", "uv", "--quiet"]
     run([*uv, "venv", str(home / "venv"), "--python", sys.executable], home)
     lock = ["--constraint", str(unhashed(home))]
     python = ["--python", str(home / "venv/bin/python")]
-    run([*uv, "pip", "install", "--compile-bytecode", *python, *lock, str(wheel)], home)
+    wanted = f"harken{extra} @ {wheel.as_uri()}"
+    run([*uv, "pip", "install", *options, *python, *lock, wanted], home)
     return home / "venv" / "bin"
 
 
@@ -81,8 +94,12 @@ def run(command: list[str], directory: Path) -> str:
 
 def test_the_core_is_small(environment: Path) -> None:
     (packages,) = environment.parent.glob("lib/*/site-packages")
-    size = sum(path.lstat().st_size for path in packages.rglob("*"))
-    assert size < LARGEST, f"{size:,} bytes"
+    files = [path for path in packages.rglob("*") if path.is_file()]
+    bytecode = sum(path.stat().st_size for path in files if path.suffix == ".pyc")
+    size = sum(path.stat().st_size for path in files)
+    assert bytecode > 0
+    assert size - bytecode < LARGEST, f"{size - bytecode:,} bytes"
+    assert size < LARGEST_COMPILED, f"{size:,} bytes"
     there = {path.name for path in packages.iterdir()}
     assert not there & HEAVY
     assert (packages / "harken/py.typed").exists()
@@ -135,6 +152,52 @@ def test_commands_name_what_is_missing(environment: Path, tmp_path: Path) -> Non
         assert ended.returncode == 1
         assert hint in ended.stderr
         assert "Traceback" not in ended.stderr
+
+
+LAKE = """
+import harken, pyarrow, sys
+from deltalake import write_deltalake
+write_deltalake("other", pyarrow.table({"k": [1, 2], "v": [1.5, 2.5]}))
+with harken.connect("shop.db") as db:
+    db.lake("stock", pyarrow.table({"item": ["a", "b"], "n": [1, 2]}), key=["item"])
+    db.lake("other", "other", key=["k"])
+    with db.transaction():
+        db.function("stock")["a"] = 5
+    sub = db.monitor("other")
+    write_deltalake("other", pyarrow.table({"k": [3], "v": [3.5]}), mode="append")
+    db.step()
+    assert sub.changes()[0].plus == [(3, 3.5)]
+    assert db.sql("SELECT sum(n) FROM stock").to_arrow().num_rows == 1
+assert not {"pandas", "pyspark"} & sys.modules.keys()
+"""
+SERVICE = """
+import harken, subprocess, sys
+from pathlib import Path
+harken.connect("shop.db").close()
+command = [Path(sys.executable).with_name("harken"), "serve", "--db", "shop.db", "--port", "0"]
+with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as service:
+    client = harken.Client(service.stdout.readline().split()[-1])
+    client.sql("CREATE TABLE t (a INT)")
+    client.sql("INSERT INTO t VALUES (1)")
+    assert client.snapshot("t").plus == [(1,)]
+    service.terminate()
+"""
+
+
+@pytest.mark.parametrize(
+    ("extra", "work", "absent"),
+    [
+        ("[lake]", LAKE, {"pyspark", "pandas", "fastapi"}),
+        ("[server]", SERVICE, {"pyarrow", "numpy", "pyspark"}),
+    ],
+)
+def test_an_extra_works_alone(
+    wheel: Path, tmp_path: Path, extra: str, work: str, absent: set[str]
+) -> None:
+    binaries = installed(wheel, tmp_path, extra=extra)
+    (packages,) = binaries.parent.glob("lib/*/site-packages")
+    assert not {path.name for path in packages.iterdir()} & absent
+    run([str(binaries / "python"), "-c", work], tmp_path)
 
 
 # --- with the extras installed, they are loaded only when they are used ------------------------

