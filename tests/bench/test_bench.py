@@ -124,14 +124,14 @@ def test_what_another_program_writes_is_swept_too(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sql_sweep, "MOST_APPLIED", 0)
     monkeypatch.setattr(limits, "MOST_HELD", 100)
     seen: list[int] = []
-    take_in = lakehouse.take_in
+    process_inputs = lakehouse.process_inputs
 
     def counted(*given: Any) -> Any:
-        step, written = take_in(*given)
+        step, written = process_inputs(*given)
         seen.append(step.taken["lineitem"])
         return step, written
 
-    monkeypatch.setattr(lakehouse, "take_in", counted)
+    monkeypatch.setattr(lakehouse, "process_inputs", counted)
     with sql_lake.lakehouse(0.001) as (lake, refresh):
         sweep = sql_sweep.Sweep("sql-lake-sweep", lake, refresh, 1, time.perf_counter)
         count = "SELECT count(*), sum(o_custkey), max(o_orderkey) FROM orders"

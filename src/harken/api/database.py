@@ -27,7 +27,7 @@ from harken.api.views import Condition, ViewDescription, Views
 from harken.consumers.monitors.audience import Listener
 from harken.consumers.monitors.log import Keep
 from harken.consumers.monitors.outbox import OutboxStatus
-from harken.consumers.monitors.subscription import Subscription, Wishes
+from harken.consumers.monitors.subscription import MonitorOptions, Subscription
 from harken.consumers.rules.detached import DetachedAction
 from harken.database.arguments import (
     check_callable,
@@ -71,9 +71,9 @@ class Database:
         self.internals = internals
         """The parts of the session, for tests and benchmarks only."""
         self._watch: Watch = internals.engine.connection.watch
-        self.turn = SessionLock(self._watch)
+        self.session_lock = SessionLock(self._watch)
         """Held by the thread that is using the session."""
-        self._views = Views(internals, self.turn)
+        self._views = Views(internals, self.session_lock)
         self._programs = Programs(internals, self.monitor)
         self._lake = LakeTables(internals)
 
@@ -184,7 +184,7 @@ class Database:
         internals.look()
         check_text(name, "the name of a function")
         return FunctionHandle(
-            internals.runtime, internals.transactions, internals.function(name), self.turn
+            internals.runtime, internals.transactions, internals.function(name), self.session_lock
         )
 
     @exclusive
@@ -217,7 +217,7 @@ class Database:
         time alone does to a view over `now()`; without it, a `ClockWarning` is issued. The warnings
         are also in `sub.warnings`.
         """
-        wishes = Wishes(
+        wishes = MonitorOptions(
             listener=listener,
             durable=durable,
             strategy=strategy,
@@ -248,7 +248,7 @@ class Database:
     @property
     def position(self) -> int:
         """The number of the last transaction that changed anything monitored, in any session."""
-        with self.turn:
+        with self.session_lock:
             return self._views.position
 
     @exclusive
@@ -601,7 +601,7 @@ class Database:
         check_flag(write, "write")
         if verify is not None:
             check_callable(verify, "verify")
-        with self.turn:
+        with self.session_lock:
             self.internals.check_open()
             with self.internals.transactions.block(write=write, verify=verify):
                 yield self
@@ -611,7 +611,7 @@ class Database:
         """Within a transaction: change several definitions together in the block. What one of them
         breaks the next may repair; at the end of the block everything must compile.
         Materialized views can be created in it."""
-        with self.turn:
+        with self.session_lock:
             self.internals.check_open()
             with together(self.internals.runtime):
                 yield

@@ -48,9 +48,13 @@ class FunctionHandle:
     """One function. It stays valid when the schema changes: it looks itself up again."""
 
     def __init__(
-        self, runtime: Runtime, transactions: Transactions, function: Function, turn: SessionLock
+        self,
+        runtime: Runtime,
+        transactions: Transactions,
+        function: Function,
+        session_lock: SessionLock,
     ) -> None:
-        self.turn = turn
+        self.session_lock = session_lock
         self._runtime = runtime
         self._transactions = transactions
         self._id = function.id
@@ -96,13 +100,13 @@ class FunctionHandle:
 
     def __getitem__(self, arguments: Any) -> Any:
         """The value; for a bag, or a function with several, all of them."""
-        if not self.turn.acquire(False):
-            with self.turn:
+        if not self.session_lock.acquire(False):
+            with self.session_lock:
                 return self._get(arguments)
         try:
             return self._get(arguments)
         finally:
-            self.turn.release()
+            self.session_lock.release()
 
     def _get(self, arguments: Any) -> Any:
         if self._single and type(arguments) is not tuple:
@@ -149,7 +153,7 @@ class FunctionHandle:
 
     def items(self) -> Iterator[tuple[Any, Any]]:
         """Every row, as (arguments, value)."""
-        with self.turn:
+        with self.session_lock:
             self._refresh()
             rows = decode_rows(self._all_rows(), self._types, self._runtime.catalog.home)
         for row in rows:
@@ -197,14 +201,14 @@ class FunctionHandle:
     # --- changing --------------------------------------------------------------------------
 
     def __setitem__(self, arguments: Any, value: Any) -> None:
-        if not self.turn.acquire(False):
-            with self.turn:
+        if not self.session_lock.acquire(False):
+            with self.session_lock:
                 self._set(arguments, value)
                 return
         try:
             self._set(arguments, value)
         finally:
-            self.turn.release()
+            self.session_lock.release()
 
     def _set(self, arguments: Any, value: Any) -> None:
         connection = self._connection

@@ -94,7 +94,7 @@ class Programs:
         def watch(name: str) -> None:
             if name not in watching:
                 watching[name] = monitor(name)
-                watching[name].give_way()
+                watching[name].allow_drop()
 
         def forget(name: str) -> None:
             if name in watching:

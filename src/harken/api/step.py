@@ -61,7 +61,7 @@ def take_step(
     network.timing = views
     try:
         with transactions.block():
-            step, written = take_in(runtime, network, strict=strict)
+            step, written = process_inputs(runtime, network, strict=strict)
     finally:
         network.timing = None
         network.captures.forget_large()
@@ -81,7 +81,7 @@ def _more(counts: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int
     return {name: change for name, change in changes.items() if change}
 
 
-def take_in(
+def process_inputs(
     runtime: Runtime, network: Network, *, strict: bool = True
 ) -> tuple[Step, dict[str, float]]:
     """Move every input to its newest version in the open transaction, and tell the network what

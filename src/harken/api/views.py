@@ -13,8 +13,8 @@ from typing import Any
 from harken.api.internals import Internals
 from harken.consumers.monitors.outbox import OutboxStatus
 from harken.consumers.monitors.subscription import (
+    MonitorOptions,
     Subscription,
-    Wishes,
     check_position,
     read_view,
     subscribe,
@@ -52,10 +52,10 @@ class ViewDescription:
 
 
 class Views:
-    def __init__(self, internals: Internals, turn: SessionLock) -> None:
+    def __init__(self, internals: Internals, session_lock: SessionLock) -> None:
         self._internals = internals
         self._monitors = internals.monitors
-        self._turn = turn
+        self._session_lock = session_lock
 
     # --- listing ---------------------------------------------------------------------------
 
@@ -88,12 +88,12 @@ class Views:
         self._internals.check_open()
         return self._monitors.logs.position()
 
-    def monitor(self, name: str, wishes: Wishes) -> Subscription:
+    def monitor(self, name: str, options: MonitorOptions) -> Subscription:
         internals = self._internals
         internals.look()
         check_text(name, "the name of a function")
-        if wishes.durable is not None:
-            check_text(wishes.durable, "the name of a durable monitor")
+        if options.durable is not None:
+            check_text(options.durable, "the name of a durable monitor")
         function = internals.function(name)
         with internals.connection.watch.statement():
             return subscribe(
@@ -102,8 +102,8 @@ class Views:
                 internals.monitors,
                 function,
                 name,
-                wishes,
-                self._turn,
+                options,
+                self._session_lock,
             )
 
     def snapshot(self, name: str, where: Condition) -> Change:
@@ -119,7 +119,7 @@ class Views:
             check_position(position, self.position)
             change = read_view(self._internals.transactions, self._monitors, watched, name)
             return [change], change.position
-        with self.monitor(name, Wishes(where=where, since=position)) as subscription:
+        with self.monitor(name, MonitorOptions(where=where, since=position)) as subscription:
             return subscription.changes(net=net), subscription.position
 
     def _watched(self, name: str, where: Condition) -> tuple[Function, Watched]:

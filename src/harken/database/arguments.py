@@ -19,9 +19,9 @@ from harken.errors import NameFault, Span, StorageError, SyntaxFault, TypeFault,
 P = ParamSpec("P")
 R = TypeVar("R")
 
-LONGEST_SHOWN = 60
+MAX_SHOWN = 60
 """Characters of a wrong value that an error shows."""
-LONGEST_NAME = 255
+MAX_NAME_BYTES = 255
 """Bytes of the longest file name on all common file systems."""
 LONGEST_TIME = 1e6
 """The longest timeout in seconds, about 11 days: SQLite and sockets count milliseconds in 32
@@ -91,8 +91,8 @@ def check_path(value: object, what: str, code: str = "bad-path") -> None:
     check_text(place, what)
     if "\0" in place:
         raise StorageError(f"{what} cannot contain the character NUL", code=code)
-    if any(len(os.fsencode(part)) > LONGEST_NAME for part in place.split(os.sep)):
-        raise StorageError(f"{what} has a part of more than {LONGEST_NAME} bytes", code=code)
+    if any(len(os.fsencode(part)) > MAX_NAME_BYTES for part in place.split(os.sep)):
+        raise StorageError(f"{what} has a part of more than {MAX_NAME_BYTES} bytes", code=code)
 
 
 def check_callable(value: object, what: str) -> None:
@@ -186,8 +186,8 @@ def shown(value: object) -> str:
     try:
         text = repr(value)
     except Exception:  # a user's __repr__ may do anything, and a number may have 5,000 digits
-        text = "?" * (LONGEST_SHOWN + 1)
-    return text if len(text) <= LONGEST_SHOWN else f"of type {type(value).__name__}"
+        text = "?" * (MAX_SHOWN + 1)
+    return text if len(text) <= MAX_SHOWN else f"of type {type(value).__name__}"
 
 
 def _out_of_range(value: Any, what: str, least: float, most: float, above: bool) -> ValueFault:

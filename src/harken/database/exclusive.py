@@ -60,12 +60,12 @@ def other_thread() -> IntegrityError:
     )
 
 
-class HasTurn(Protocol):
+class HasSessionLock(Protocol):
     @property
-    def turn(self) -> SessionLock: ...
+    def session_lock(self) -> SessionLock: ...
 
 
-Self = TypeVar("Self", bound=HasTurn)
+Self = TypeVar("Self", bound=HasSessionLock)
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -78,7 +78,7 @@ def exclusive(
 
     @functools.wraps(method)
     def alone(self: Self, /, *given: P.args, **named: P.kwargs) -> R:
-        with self.turn:
+        with self.session_lock:
             try:
                 return method(self, *given, **named)
             except ModuleNotFoundError as error:

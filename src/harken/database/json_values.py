@@ -35,9 +35,9 @@ from harken.values.types import (
 NameObject = Callable[[Object], str]
 LARGEST_EXACT = 2**53 - 1
 """Up to this integer, a double (and so JavaScript) has every integer."""
-MOST_DIGITS = 40
+MAX_DIGITS = 40
 """More digits than any 64-bit integer has; longer numbers are not parsed."""
-WIDEST = 60
+MAX_SHOWN = 60
 """Characters of a wrong value that an error shows."""
 _OBJECT = re.compile(r"#\[(\w+) (\d+)\]")
 _INTEGER = re.compile(r"-?[0-9]{1,40}")
@@ -128,12 +128,12 @@ def _read(value: Any, type_: Type) -> Any:
         if isinstance(value, str) and not _DECIMAL.fullmatch(value):
             raise ValueError
         exact = decimal.Decimal(value if isinstance(value, str) else str(value))
-        if exact.is_finite() and exact.adjusted() >= MOST_DIGITS:
+        if exact.is_finite() and exact.adjusted() >= MAX_DIGITS:
             raise ValueError
         return exact
     if type_ == INTEGER and isinstance(value, str) and _INTEGER.fullmatch(value):
         return int(value)
-    if type_ == INTEGER and isinstance(value, decimal.Decimal) and value.adjusted() < MOST_DIGITS:
+    if type_ == INTEGER and isinstance(value, decimal.Decimal) and value.adjusted() < MAX_DIGITS:
         whole = int(value)  # JSON has one kind of number: 1.0 and 1e3 are integers
         return whole if whole == value else _finite(value)
     if isinstance(value, float | decimal.Decimal):
@@ -163,7 +163,7 @@ def shown(value: Any) -> str:
         text = str(value)
     else:
         text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= WIDEST else f"{text[: WIDEST - 3]}..."
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
 
 
 def _written(type_: Type) -> str | None:

@@ -16,32 +16,32 @@ from harken.database.runtime import Runtime
 from harken.errors import HarkenError
 from harken.values.rows import Row
 
-LOT = 5_000
+BATCH = 5_000
 """Tuples that are looked at together."""
 
 
-def foreseen(
+def prefetched(
     runtime: Runtime, step: Any, rows: Sequence[Row], frame_of: Callable[[Row], Frame]
 ) -> Iterable[Row]:
     """The rows in their order; the lake rows that the step will read for each have been fetched."""
     if not runtime.engine.has_lake or len(rows) < 2:
         return rows
-    return _lots(runtime, step, rows, frame_of)
+    return _batches(runtime, step, rows, frame_of)
 
 
-def _lots(
+def _batches(
     runtime: Runtime, step: Any, rows: Sequence[Row], frame_of: Callable[[Row], Frame]
 ) -> Iterator[Row]:
     parts = list(_parts(step))
-    for start in range(0, len(rows), LOT):
-        lot = rows[start : start + LOT]
-        frames = [frame_of(row) for row in lot] if parts else []
+    for start in range(0, len(rows), BATCH):
+        batch = rows[start : start + BATCH]
+        frames = [frame_of(row) for row in batch] if parts else []
         for part in parts:
-            _foresee(runtime, part, frames)
-        yield from lot
+            _prefetch(runtime, part, frames)
+        yield from batch
 
 
-def _foresee(runtime: Runtime, part: Any, frames: Sequence[Frame]) -> None:
+def _prefetch(runtime: Runtime, part: Any, frames: Sequence[Frame]) -> None:
     try:
         if isinstance(part, Evaluation):
             sources = part.sources

@@ -25,7 +25,9 @@ from harken.propagation.trace import Trace
 class Reactions:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        special = SpecialRelations(self._is_told, is_parameters, frozenset({ACTIVATED.id}))
+        special = SpecialRelations(
+            self._needs_no_triggers, is_parameters, frozenset({ACTIVATED.id})
+        )
         self.network = Network(
             runtime.engine, runtime.catalog, special, lambda: int(runtime.settings["kept_bytes"])
         )
@@ -35,7 +37,7 @@ class Reactions:
         self._read_dropped: set[str] = set()
         """The views that read what was dropped while definitions change together."""
 
-    def _is_told(self, relation: Relation) -> bool:
+    def _needs_no_triggers(self, relation: Relation) -> bool:
         """Rules without parameters need no triggers: there may be ten thousand of them. Nor do
         tables that only the network writes, except where rows refer to objects, because SQLite
         deletes those."""

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Savepoint:
     """A savepoint, and the state of memory when it was set."""
 
     name: str
@@ -57,7 +57,7 @@ class Transactions:
         """Looks at what the open block would commit, and refuses it by an error."""
         self._data_version = -1
         self._state = -1
-        self._looked = True
+        self._has_looked = True
         """Whether the open transaction, if any, knows which state of the file it reads."""
         self._is_settled = True
         """Whether memory was successfully brought in line with the file."""
@@ -78,7 +78,7 @@ class Transactions:
                 self._lock()
             return
         self._connection.begin(write=write)
-        self._looked = False
+        self._has_looked = False
         if write:
             try:
                 self.refresh()
@@ -92,14 +92,14 @@ class Transactions:
     def _lock(self) -> None:
         """Take the write lock at the first change of a transaction that began with a read."""
         self._connection.lock()
-        if not self._looked:
+        if not self._has_looked:
             self.refresh()
             self._first_oid = self._runtime.catalog.allocate(0)
 
     def look(self) -> None:
         """Before a read: see what others committed, unless the open transaction has looked already.
         From then on it sees that snapshot only."""
-        if not (self._connection.in_transaction and self._looked and self._is_settled):
+        if not (self._connection.in_transaction and self._has_looked and self._is_settled):
             self.refresh()
 
     @property
@@ -110,7 +110,7 @@ class Transactions:
         """
         if not self._is_settled:
             return False
-        if self._connection.in_transaction and self._looked:
+        if self._connection.in_transaction and self._has_looked:
             return True
         was_lost = self._begun and not self._connection.in_transaction
         return not was_lost and self._connection.seen_version() == self._state
@@ -119,7 +119,7 @@ class Transactions:
         """See what other processes committed: objects, object numbers, and the schema if it
         changed."""
         self._notice_loss()
-        self._looked = True
+        self._has_looked = True
         version = self._connection.data_version()
         self._state = self._connection.seen_version()
         if version == self._data_version:
@@ -216,7 +216,7 @@ class Transactions:
         """Listeners must hear of a commit even if the time limit has passed."""
         self._runtime.catalog.changed = False
         self._begun = False
-        self._looked = True
+        self._has_looked = True
         self._text_open = False
         self._runtime.engine.indexes.make_postponed()
         if not only_read:
@@ -243,17 +243,17 @@ class Transactions:
         """Also after SQLite rolled back by itself, as it does when the disk is full."""
         if not self._begun and self._is_settled:
             return
-        with self._settling() as anew:
+        with self._settling() as must_rebuild:
             was_open = self._connection.in_transaction
             tables = self._connection.schema_versions() if was_open else None
             self._connection.rollback()
             if self._begun:
                 self._runtime.drop_variables_from(self._first_oid)
             self._begun = False
-            self._looked = True
+            self._has_looked = True
             self._text_open = False
             self._reactions.forget()
-            self._undo(self._runtime.catalog.changed, tables, anew)
+            self._undo(self._runtime.catalog.changed, tables, must_rebuild)
             self._reactions.after_transaction()
             self._keep_counter()
 
@@ -274,10 +274,10 @@ class Transactions:
         interrupt (Ctrl-C), now or in the statement being rolled back, may have left memory in any
         state."""
         error = sys.exception()
-        anew = not self._is_settled or not (error is None or isinstance(error, Exception))
+        must_rebuild = not self._is_settled or not (error is None or isinstance(error, Exception))
         self._is_settled = False
         with self._connection.watch.shielded():
-            yield anew
+            yield must_rebuild
         self._is_settled = True
 
     def _keep_counter(self) -> None:
@@ -340,33 +340,33 @@ class Transactions:
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        point = self._set_point("step")
+        savepoint = self._set_savepoint("step")
         try:
             yield
         except BaseException:
             if not self._connection.in_transaction:
                 self._rollback()
             else:
-                self._undo_to(point)
+                self._undo_to(savepoint)
             raise
-        self._connection.release(point.name)
+        self._connection.release(savepoint.name)
 
-    def _set_point(self, name: str) -> Point:
+    def _set_savepoint(self, name: str) -> Savepoint:
         catalog = self._runtime.catalog
         held = catalog.epoch, catalog.changed, catalog.allocate(0)
-        point = Point(name, *held, self._reactions.snapshot())
+        savepoint = Savepoint(name, *held, self._reactions.snapshot())
         self._connection.set_savepoint(name)
-        return point
+        return savepoint
 
-    def _undo_to(self, point: Point) -> None:
+    def _undo_to(self, savepoint: Savepoint) -> None:
         catalog = self._runtime.catalog
-        with self._settling() as anew:
+        with self._settling() as must_rebuild:
             tables = self._connection.schema_versions()
-            self._connection.undo_to(point.name)
-            self._runtime.drop_variables_from(point.next_oid)
-            self._reactions.restore(point.waiting)
-            self._undo(catalog.epoch != point.epoch, tables, anew)
-            catalog.changed = point.catalog_changed
+            self._connection.undo_to(savepoint.name)
+            self._runtime.drop_variables_from(savepoint.next_oid)
+            self._reactions.restore(savepoint.waiting)
+            self._undo(catalog.epoch != savepoint.epoch, tables, must_rebuild)
+            catalog.changed = savepoint.catalog_changed
 
     @contextmanager
     def block(
@@ -420,7 +420,7 @@ class Transactions:
                     self._rollback()
                 raise
             return
-        point = self._set_point("whole_text")
+        savepoint = self._set_savepoint("whole_text")
         outer, self._text_open = self._text_open, True
         try:
             yield
@@ -429,16 +429,18 @@ class Transactions:
                 if not self.in_block:
                     self._rollback()
             else:
-                self._undo_to(point)
+                self._undo_to(savepoint)
             raise
         else:
             if self._text_open and self.active:
-                self._connection.release(point.name)
+                self._connection.release(savepoint.name)
         finally:
             # A foreign procedure may run a text within a text.
             self._text_open = outer and self._text_open
 
-    def _undo(self, schema_changed: bool, tables: SchemaVersions | None, anew: bool) -> None:
+    def _undo(
+        self, schema_changed: bool, tables: SchemaVersions | None, must_rebuild: bool
+    ) -> None:
         """Bring memory in line with what SQLite has rolled back. `tables` are the versions of
         SQLite's schema just before: if they are unchanged, no table, index or trigger was created
         or dropped, and what is cached about them stays valid. Only what the transaction changed is
@@ -449,14 +451,14 @@ class Transactions:
         if not same_tables:
             engine.indexes.reload()
         engine.after_undo()
-        if anew:
+        if must_rebuild:
             self._reactions.clear_network()
         # What was watched before gets its tables back before anything new is watched.
         self._reactions.restore_tables()
-        if schema_changed or anew:
+        if schema_changed or must_rebuild:
             self._reread()
         same_schema = not (schema_changed or catalog.changed or catalog.epoch != self._first_epoch)
-        if anew or not (same_schema and same_tables):
+        if must_rebuild or not (same_schema and same_tables):
             self._reactions.after_undo()
 
     def _reread(self) -> None:

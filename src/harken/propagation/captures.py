@@ -87,7 +87,7 @@ class Captures:
         if capture is not None:
             capture.note(rows)
 
-    def take_in(self, name: str, rows: list[Row]) -> None:
+    def note_rows_of_wave(self, name: str, rows: list[Row]) -> None:
         """A wave has changed a stored relation, and continues with these rows and weights."""
         self.by_name[name].add(rows)
 

@@ -33,9 +33,9 @@ class KeptState:
         for each in wanted:
             if isinstance(each, RoundsNode):
                 self.store_rounds(each)
-        for node in wave.to_turn:
+        for node in wave.to_switch:
             self.turn(node)
-        if wanted or wave.to_turn:
+        if wanted or wave.to_switch:
             self._chooser.raise_version()
             self._chooser.budget.note_built()
         if self._chooser.budget.is_due():

@@ -42,7 +42,7 @@ class StoredViews:
         captures = self._graph.captures
         if captures.is_told(relation.id):
             weighted = [(*row, 1) for row in change.plus] + [(*row, -1) for row in change.minus]
-            captures.take_in(relation.id, weighted)
+            captures.note_rows_of_wave(relation.id, weighted)
             if not has_changed:
                 return len(weighted)
         return captures.sizes([relation.id])[relation.id]

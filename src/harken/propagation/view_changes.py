@@ -92,7 +92,7 @@ class ViewChanges:
         elif strategy == Strategy.INCREMENTAL:
             tally.note_differentials(differentials, size, seconds, is_fresh)
         if tally.wants_counting or tally.wants_no_counting:
-            wave.to_turn.append(node)
+            wave.to_switch.append(node)
 
     def _found_change(
         self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]

@@ -69,7 +69,7 @@ class Wave:
     """The seconds spent on following counted derivations."""
     fresh: set[str] = field(default_factory=set)
     """Kept state that was followed by plans made just now."""
-    to_turn: list[ViewNode] = field(default_factory=list)
+    to_switch: list[ViewNode] = field(default_factory=list)
     """Conditions whose derivations will be counted from now on, or no longer."""
     answers: Answers = NO_ANSWERS
     """Answers computed in advance for the nodes of the present level."""

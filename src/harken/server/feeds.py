@@ -20,7 +20,7 @@ from itertools import takewhile
 from harken.api.database import Database
 from harken.api.opening import open_file
 from harken.api.views import ViewDescription
-from harken.consumers.monitors.log import Logs, News
+from harken.consumers.monitors.log import LogChanges, Logs
 from harken.consumers.monitors.subscription import Subscription
 from harken.consumers.monitors.view import Watched
 from harken.database.changes import Change, StoredChange
@@ -211,7 +211,7 @@ class Tail(threading.Thread):
         if updates:
             self._loop.call_soon_threadsafe(lambda: [update() for update in updates])
 
-    def _new(self, feed: Feed, news: News) -> Callable[[], None] | None:
+    def _new(self, feed: Feed, news: LogChanges) -> Callable[[], None] | None:
         try:
             found = news.after(feed.watched, feed.seen)
             if found is None:

@@ -30,18 +30,18 @@ class BrokenReader(IntegrityError):
     reader = ""
 
 
-def _broken(reader: str, said: str, error: HarkenError, hint: str) -> BrokenReader:
-    broken = BrokenReader(f"this would break {said}: {error.message}", code="in-use", hint=hint)
+def _broken(reader: str, described: str, error: HarkenError, hint: str) -> BrokenReader:
+    broken = BrokenReader(f"this would break {described}: {error.message}", code="in-use", hint=hint)
     broken.reader = reader
     return broken
 
 
 def _refuse(function: Function, error: HarkenError) -> None:
-    said = _said(function)
-    raise _broken(function.name, said, error, f"change or delete {said} first") from error
+    described = _described(function)
+    raise _broken(function.name, described, error, f"change or delete {described} first") from error
 
 
-def _said(function: Function) -> str:
+def _described(function: Function) -> str:
     return function.name if function.language == SQL else function.id
 
 

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import pyarrow
 
 import harken
-from harken.api.step import take_in
+from harken.api.step import process_inputs
 from harken.bench.tpch import SCHEMA, query
 from harken.values.rows import Row
 
@@ -108,7 +108,7 @@ class Lakehouse:
         yield
         self._write_outside({name: (minus, plus) for name, (plus, minus) in changes.items()})
         with self.db.transaction():
-            take_in(self.db.internals.runtime, self.db.internals.network)
+            process_inputs(self.db.internals.runtime, self.db.internals.network)
             self.db.internals.network.captures.forget_large()
 
     def _write_outside(self, changes: Mapping[str, Change]) -> None:
@@ -127,7 +127,7 @@ class Lakehouse:
         network = self.db.internals.network
         try:
             with suppress(Undone), self.db.transaction():
-                take_in(self.db.internals.runtime, network)
+                process_inputs(self.db.internals.runtime, network)
                 yield
                 raise Undone
         finally:

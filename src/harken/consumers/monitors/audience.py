@@ -40,7 +40,7 @@ class Receiver:
     """The position of the last change delivered."""
     place: int = 0
     """The number of that change in the queue of the session or of the durable monitor."""
-    gives_way: bool = False
+    may_be_dropped: bool = False
     """Whether the view may be dropped while it is watched."""
     number: int = 0
     """Listeners are notified in this order."""

@@ -38,11 +38,11 @@ class Delivery:
         self.audiences: dict[Watched, Audience] = {}
         self._reading_file: dict[Receiver, None] = {}
         """The listeners of logs and durable monitors, where other sessions may have written."""
-        self._to_tell: dict[Receiver, None] = {}
+        self._to_notify: dict[Receiver, None] = {}
         """The listeners that may have something to receive after a commit."""
         self._failed: dict[Receiver, None] = {}
         """The listeners that raised an error; they are called again after the next change."""
-        self._telling = False
+        self._notifying = False
 
     def join(self, receiver: Receiver) -> None:
         self.audiences.setdefault(receiver.watched, Audience()).join(receiver)
@@ -72,14 +72,14 @@ class Delivery:
 
     def announce(self, number: int, changes: Mapping[Watched, StoredChange]) -> None:
         """Make committed changes available to receivers."""
-        self._to_tell |= self._reading_file | self._failed
+        self._to_notify |= self._reading_file | self._failed
         self._failed = {}
         home = self._runtime.catalog.home
         for watched in changes.keys() & self.audiences.keys():
             audience = self.audiences[watched]
             shape = self._shapes.of(watched)
             audience.tell(changes[watched].change(watched.function, number, home, shape))
-            self._to_tell |= audience.listeners
+            self._to_notify |= audience.listeners
 
     def waiting(self, receiver: Receiver) -> list[tuple[int, Change]] | None:
         """The changes not delivered yet, each with its number; None if some of them are gone."""
@@ -98,7 +98,7 @@ class Delivery:
             return None
         return [(number, _own(change, receiver.view)) for number, change in found_here]
 
-    def hand_out(self, receiver: Receiver) -> list[Change] | None:
+    def deliver(self, receiver: Receiver) -> list[Change] | None:
         """None if the receiver is too far behind and must start over."""
         waiting = self.waiting(receiver)
         if waiting:
@@ -109,7 +109,7 @@ class Delivery:
         receiver.place = max(number, receiver.place)
         receiver.position = max(change.transaction, receiver.position)
 
-    def begin_anew(self, receiver: Receiver) -> Change:
+    def start_over(self, receiver: Receiver) -> Change:
         """All rows, in place of the changes not delivered yet."""
         with self._runtime.engine.connection.snapshot():
             rows, position = self._rows(receiver.watched), self._logs.position()
@@ -124,16 +124,16 @@ class Delivery:
     def tell(self) -> list[HarkenError]:
         """Call the listeners. One that fails gets the same change again after the next."""
         failures: list[HarkenError] = []
-        if self._telling:
+        if self._notifying:
             return failures  # a listener commits: the outer call continues with that
-        self._telling = True
+        self._notifying = True
         try:
-            while self._to_tell:
-                told, self._to_tell = self._to_tell, {}
+            while self._to_notify:
+                told, self._to_notify = self._to_notify, {}
                 for receiver in sorted(told, key=lambda each: each.number):
                     failures += self._tell(receiver)
         finally:
-            self._telling = False
+            self._notifying = False
         return failures
 
     def _tell(self, receiver: Receiver) -> Iterator[HarkenError]:
@@ -142,7 +142,7 @@ class Delivery:
             if waiting == []:
                 return
             before = receiver.place, receiver.position
-            number, change = waiting[0] if waiting else (0, self.begin_anew(receiver))
+            number, change = waiting[0] if waiting else (0, self.start_over(receiver))
             try:
                 receiver.listener(change)
             except Exception as error:

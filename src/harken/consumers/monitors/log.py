@@ -86,7 +86,7 @@ class Log:
     asked: float
     """When the log was last read."""
 
-    def is_forsaken(self, now: float) -> bool:
+    def is_expired(self, now: float) -> bool:
         return now - self.asked > self.keep.seconds
 
     def wants_renewal(self, now: float) -> bool:
@@ -243,24 +243,24 @@ class Logs:
             rows = self._records.find(CHANGES, {"log": log.id}, above=("position", position))
         return [(each, read_change(text)) for _, each, _, _, text in rows]
 
-    def news(self, after: int) -> News:
+    def news(self, after: int) -> LogChanges:
         """The changes of all logs after a position; the number of statements does not depend on the
         number of logs."""
         with self._connection.snapshot():
             position = self.position()
             if not self._records.exist(LOGS):
-                return News(position, {}, {})
+                return LogChanges(position, {}, {})
             logs = [_log(row) for row in self._records.find(LOGS)]
             rows = self._records.find(CHANGES, above=("position", after))
         watched = {log.id: log.watched for log in logs}
         changes: dict[Watched, list[tuple[int, StoredChange]]] = {}
         for log, at, _, _, text in rows:
             changes.setdefault(watched[log], []).append((at, read_change(text)))
-        return News(position, {log.watched: log.floor for log in logs}, changes)
+        return LogChanges(position, {log.watched: log.floor for log in logs}, changes)
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class LogChanges:
     """The changes of all logs after a position."""
 
     position: int

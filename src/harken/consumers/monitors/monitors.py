@@ -161,7 +161,7 @@ class Monitors(Consumer):
         for watched, audience in self._audiences.items():
             readers = [each for each in audience.receivers if each.durable is None]
             if readers:
-                staying = [each for each in readers if not each.gives_way]
+                staying = [each for each in readers if not each.may_be_dropped]
                 found.setdefault(watched, []).extend(staying[:1])
         for watched in self._logs:
             found.setdefault(watched, [])
@@ -415,19 +415,19 @@ class Monitors(Consumer):
         self._committing = (number, changes)
 
     def _record(self, log: Log, number: int, change: StoredChange) -> None:
-        if log.watched not in self._audiences and self._is_forsaken(log):
+        if log.watched not in self._audiences and self._is_expired(log):
             self._end(log)
         elif log.watched in self._redefined or change.fresh:
             self.logs.restart(log, number)
         else:
             self.logs.write(log, number, change)
 
-    def _is_forsaken(self, log: Log) -> bool:
+    def _is_expired(self, log: Log) -> bool:
         """Others may have read it since this session looked."""
-        if not log.is_forsaken(self.logs.now):
+        if not log.is_expired(self.logs.now):
             return False
         log = self._logs[log.watched] = self.logs.find(log.watched) or log
-        return log.is_forsaken(self.logs.now)
+        return log.is_expired(self.logs.now)
 
     def _net_changes(self) -> dict[Watched, StoredChange]:
         whole = self._redefined & self._at_start.keys()

@@ -13,11 +13,11 @@ from itertools import islice
 
 from harken.database.changes import Change
 
-ROOM = 10_000
+CAPACITY = 10_000
 
 
 class Queue:
-    def __init__(self, room: int = ROOM) -> None:
+    def __init__(self, room: int = CAPACITY) -> None:
         self._room = room
         self._changes: deque[Change] = deque()
         self.end = 0

@@ -32,7 +32,7 @@ from harken.maintenance.recursive_nodes import check_strategy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class MonitorOptions:
     """The options of `db.monitor`."""
 
     listener: Listener | None = None
@@ -76,9 +76,9 @@ class Subscription:
         transactions: Transactions,
         monitors: Monitors,
         receiver: Receiver,
-        turn: SessionLock,
+        session_lock: SessionLock,
     ) -> None:
-        self.turn = turn
+        self.session_lock = session_lock
         self._runtime = runtime
         self._transactions = transactions
         self._monitors = monitors
@@ -132,7 +132,7 @@ class Subscription:
         check_flag(net, "net")
         self._check_open()
         self.renew()
-        found = self._monitors.delivery.hand_out(self._receiver)
+        found = self._monitors.delivery.deliver(self._receiver)
         if found is None:
             return [self.snapshot()]
         if not found:
@@ -201,7 +201,7 @@ class Subscription:
         (change,) = snapshots([self])
         return change
 
-    def _get_ready(self) -> None:
+    def _prepare_to_start_over(self) -> None:
         """Prepare to start over."""
         self._check_open()
         refuse_in_transaction(self._transactions, "a client does not start over")
@@ -241,9 +241,9 @@ class Subscription:
         with self._transactions.block():
             self._monitors.outbox.acknowledge(name, self._receiver.place)
 
-    def give_way(self) -> None:
+    def allow_drop(self) -> None:
         """Allow the view to be dropped; its changes end then."""
-        self._receiver.gives_way = True
+        self._receiver.may_be_dropped = True
 
     @exclusive
     def close(self) -> None:
@@ -302,9 +302,9 @@ class Subscription:
 def snapshots(subscriptions: Sequence[Subscription]) -> list[Change]:
     """All rows of several views of one session, at one position."""
     for each in subscriptions:
-        each._get_ready()
+        each._prepare_to_start_over()
     with subscriptions[0]._runtime.engine.connection.snapshot():
-        return [each._monitors.delivery.begin_anew(each._receiver) for each in subscriptions]
+        return [each._monitors.delivery.start_over(each._receiver) for each in subscriptions]
 
 
 def kept_after(
@@ -324,34 +324,34 @@ def subscribe(
     monitors: Monitors,
     function: Function,
     view: str,
-    wishes: Wishes,
-    turn: SessionLock,
+    options: MonitorOptions,
+    session_lock: SessionLock,
 ) -> Subscription:
     refuse_in_transaction(transactions, "a monitor cannot begin")
-    known = None if wishes.durable is None else monitors.durable(wishes.durable)
+    known = None if options.durable is None else monitors.durable(options.durable)
     if known is not None and known.watched == Watched(function.id):
         # What it has recorded can be read and deleted, even if it cannot be watched here.
         watched = known.watched
     else:
-        watched = watched_view(monitors, function, wishes.where)
-    if wishes.durable is not None:
-        durable = Durable(wishes.durable, view, function.id)
+        watched = watched_view(monitors, function, options.where)
+    if options.durable is not None:
+        durable = Durable(options.durable, view, function.id)
         _ensure_durable(runtime, transactions, monitors, durable)
     receiver = Receiver(
         view,
         watched,
-        listener=wishes.listener,
-        durable=wishes.durable,
-        kept=wishes.kept,
-        keep=wishes.keep if isinstance(wishes.keep, Keep) else None,
-        strategy=wishes.strategy,
+        listener=options.listener,
+        durable=options.durable,
+        kept=options.kept,
+        keep=options.keep if isinstance(options.keep, Keep) else None,
+        strategy=options.strategy,
         warnings=monitors.warnings(watched),
     )
-    if wishes.kept:
+    if options.kept:
         _ensure_log(runtime, transactions, monitors, receiver)
-    receiver.position = _start(monitors, wishes.since)
+    receiver.position = _start(monitors, options.since)
     monitors.attach(receiver)
-    return Subscription(runtime, transactions, monitors, receiver, turn)
+    return Subscription(runtime, transactions, monitors, receiver, session_lock)
 
 
 def watched_view(
@@ -374,7 +374,7 @@ def read_view(
     """All present rows with their position, for a client that does not subscribe."""
     refuse_in_transaction(transactions, "no snapshot is taken")
     receiver = Receiver(view, watched, kept=True)  # it has no place in this session's queue
-    return monitors.delivery.begin_anew(receiver)
+    return monitors.delivery.start_over(receiver)
 
 
 def _start(monitors: Monitors, since: int | None) -> int:

@@ -41,7 +41,7 @@ class ViewRows:
     def shown(self, selection: Selection) -> list[Row]:
         """All present rows, in order. If they depend on the time, as of the last evaluation, which
         the next change starts from."""
-        with self._last_looked_at(selection.view):
+        with self._at_last_evaluation(selection.view):
             found = stored_rows(selection.view.types, Counter(self.read(selection)))
         return found.values(self._runtime.catalog.home)
 
@@ -87,10 +87,10 @@ class ViewRows:
         part = node.part
         marked = self._runtime.engine.capture.pending() if part.stored else {}
         changed = marked.keys() & part.stored.keys()
-        with self._last_looked_at(view):
+        with self._at_last_evaluation(view):
             return self._count(in_old_state(part.program, changed) if changed else part.program)
 
-    def _last_looked_at(self, view: MonitoredView) -> AbstractContextManager[None]:
+    def _at_last_evaluation(self, view: MonitoredView) -> AbstractContextManager[None]:
         """Set `now()` to the time of the last evaluation: the copies of the clients are from
         then."""
         if not view.moves:

@@ -8,7 +8,7 @@ from harken.consumers.rules.conflict_set import Activation
 from harken.database.actions import Action, RollbackRequest, TransactionUndone
 from harken.database.evaluation import Frame, decode_rows
 from harken.database.objects import Object
-from harken.database.prefetch import foreseen
+from harken.database.prefetch import prefetched
 from harken.database.runtime import Runtime
 from harken.errors import EvaluationError, HarkenError
 from harken.propagation.trace import Trace
@@ -59,7 +59,7 @@ class Acting:
         try:
             action = self._action(activation)
             deletions = self._runtime.objects.deletions
-            for row in foreseen(self._runtime, action, rows, frame_of):
+            for row in prefetched(self._runtime, action, rows, frame_of):
                 deleted = later or self._runtime.objects.deletions != deletions
                 if deleted and self._is_gone(row):
                     continue

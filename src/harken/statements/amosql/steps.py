@@ -16,7 +16,7 @@ from harken import limits
 from harken.database.actions import RollbackRequest
 from harken.database.evaluation import Evaluation, Frame, decode_rows
 from harken.database.objects import Object
-from harken.database.prefetch import foreseen
+from harken.database.prefetch import prefetched
 from harken.database.runtime import CALL_DEPTH, Runtime
 from harken.engines.foreign_calls import call as call_python
 from harken.engines.foreign_calls import stored_rows
@@ -337,7 +337,7 @@ class ForEach:
         def frame_of(row: tuple[Any, ...]) -> Frame:
             return replace(frame, locals={**outside, **dict(zip(self.names, row, strict=True))})
 
-        for row in foreseen(runtime, self.body, self.rows.rows(frame), frame_of):
+        for row in prefetched(runtime, self.body, self.rows.rows(frame), frame_of):
             limits.check()
             frame.locals.update(zip(self.names, row, strict=True))
             self.body.run(runtime, frame)

@@ -32,12 +32,12 @@ from harken.statements.sql.view_clauses import is_view, kind_of
 
 @dataclass(slots=True)
 class Edited:
-    """A CREATE TABLE being edited: `came` maps new column names to old ones; `cascade` says whether
-    views that no longer work are dropped."""
+    """A CREATE TABLE being edited: `old_names` maps new column names to old ones; `cascade` says
+    whether views that no longer work are dropped."""
 
     node: exp.Create
     statement: Statement
-    came: dict[str, str] = field(default_factory=dict)
+    old_names: dict[str, str] = field(default_factory=dict)
     cascade: bool = False
 
     @property
@@ -75,12 +75,12 @@ def alter(runtime: Runtime, statement: Statement) -> None:
     (created,) = statements(known.text)
     assert isinstance(created.node, exp.Create)
     edited = Edited(created.node.copy(), statement)
-    edited.came = {name: name for name in edited.columns}
+    edited.old_names = {name: name for name in edited.columns}
     for action in node.args["actions"]:
         _edit(edited, action)
     if created_name(edited.node) != known.name:
         _refuse_renaming(runtime, known, statement)
-    _put(runtime, known, _text(edited, created, statement), edited)
+    _redefine(runtime, known, _text(edited, created, statement), edited)
 
 
 def is_alteration(runtime: Runtime, statement: Statement) -> bool:
@@ -106,10 +106,10 @@ def reshape(runtime: Runtime, statement: Statement) -> None:
         return
     edited = Edited(node, statement)
     before = {column.name for column in table_of(known).columns}
-    edited.came = {name: name for name in edited.columns if name in before}
+    edited.old_names = {name: name for name in edited.columns if name in before}
     if runtime.engine.count(_relation(known)):
         _refuse_other_types(known, wanted, statement)
-    _put(runtime, known, wanted.text, edited)
+    _redefine(runtime, known, wanted.text, edited)
 
 
 def _refuse_other_types(known: Function, wanted: Function, statement: Statement) -> None:
@@ -126,7 +126,7 @@ def _refuse_other_types(known: Function, wanted: Function, statement: Statement)
             )
 
 
-def _put(runtime: Runtime, known: Function, text: str, edited: Edited) -> None:
+def _redefine(runtime: Runtime, known: Function, text: str, edited: Edited) -> None:
     """Redefine the table by the text, with its rows and everything that depends on it."""
     runtime.reactions.before_schema_change({known.name})
     try:
@@ -139,7 +139,7 @@ def _put(runtime: Runtime, known: Function, text: str, edited: Edited) -> None:
         error.message = f"{known.name} cannot be altered: {error.message}"
         error.span = edited.statement.span
         raise
-    _bring_along(runtime, function, edited)
+    _recompile_dependents(runtime, function, edited)
 
 
 def _refuse_equal_keys(function: Function, rows: list[tuple[Any, ...]]) -> None:
@@ -250,7 +250,7 @@ def _drop(edited: Edited, action: exp.Expr, named: exp.Expr) -> None:
             f"{column.name} is the key of the table", code="in-use", span=edited.statement.span
         )
     edited.cascade |= bool(action.args.get("cascade"))
-    edited.came.pop(column.name.lower(), None)
+    edited.old_names.pop(column.name.lower(), None)
     column.pop()
 
 
@@ -265,7 +265,7 @@ def _rename(edited: Edited, action: exp.Expr) -> None:
         outside = each.find_ancestor(exp.Reference, exp.Table, exp.DataType)
         if each.name.lower() == old and outside is None:
             each.replace(exp.to_identifier(new, quoted=True))
-    edited.came[new] = edited.came.pop(old, old)
+    edited.old_names[new] = edited.old_names.pop(old, old)
 
 
 def _change(edited: Edited, action: exp.Expr) -> None:
@@ -287,7 +287,7 @@ def _text(edited: Edited, created: Statement, statement: Statement) -> str:
     # for a whole CREATE, sqlglot leaves out UNIQUE
     text = f"CREATE TABLE {edited.schema.sql(DIALECT)}"
     if created.key:
-        renamed = {old: new for new, old in edited.came.items()}
+        renamed = {old: new for new, old in edited.old_names.items()}
         gone = next((each for each in created.key if each not in renamed), None)
         if gone is not None:
             raise IntegrityError(
@@ -322,7 +322,7 @@ def _rows(
     places = {c.name: p for c, p in zip(before.columns, before.positions, strict=True)}
     made: list[tuple[int, int | None, Any]] = []
     for column, position in zip(after.columns, after.positions, strict=True):
-        old = edited.came.get(column.name)
+        old = edited.old_names.get(column.name)
         made.append(
             (position, None if old is None else places[old], given.get(column.name, repeat(None)))
         )
@@ -342,7 +342,7 @@ def _rows(
     return found
 
 
-def _bring_along(runtime: Runtime, function: Function, edited: Edited) -> None:
+def _recompile_dependents(runtime: Runtime, function: Function, edited: Edited) -> None:
     """Recompile what depends on the table. With CASCADE, views that no longer work are dropped;
     otherwise the error names everything that no longer works."""
     if runtime.redefined is not None:
