@@ -44,7 +44,7 @@ class Translation:
 def translate_lifted(
     statement: Statement, node: exp.Expr, catalog: Catalog
 ) -> tuple[Translation, AskedTables]:
-    """A query of a statement whose constants were lifted, and what it knows of the tables."""
+    """A query whose constants were lifted, and what it looked up about tables."""
     asked = AskedTables(SqlTables(catalog))
     return _translate(statement, node, asked, "query", statement.lot), asked
 
