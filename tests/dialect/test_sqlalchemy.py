@@ -358,7 +358,7 @@ def test_the_orm(engine: sa.Engine) -> None:
         (sa.Column("a", sa.Time), "time of day"),
         (sa.Column("a", sa.LargeBinary), "bytes"),
         (sa.Column("a", sa.JSON), "JSON"),
-        (sa.Column("a", sa.Integer, sa.Identity()), "numbered"),
+        (sa.Column("a", sa.Integer, sa.Identity()), "identity"),
         (sa.Column("a", sa.Integer, sa.Computed("1")), "computed"),
     ],
 )

@@ -267,7 +267,7 @@ class ReferenceQuery:
         return [(*by, *totals) for by, totals in groups.items()]
 
     def release(self) -> None:
-        """There is nothing to let go of."""
+        """There is nothing to release."""
 
 
 @dataclass

@@ -30,7 +30,7 @@ NAMES = {
 }
 DEPTHS = (0, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4)
 TRIED = 4
-"""The last of so many views is taken, whether it ever changes or not."""
+"""After this many attempts the last view is used, whether it ever changes or not."""
 MOMENTS = (0, 4, 8)
 """After so many transactions it is looked at."""
 FULL = 8

@@ -39,7 +39,7 @@ class Trials:
 
 
 class _State:
-    """A database of DuckDB's. There are queries that it does not survive: then it is made anew."""
+    """A database of DuckDB's. Some queries crash it: then it is created again."""
 
     def __init__(self, statements: Iterable[str]) -> None:
         self._done: list[str] = []

@@ -96,7 +96,7 @@ def check(db: Database) -> None:
 
 
 def disturb(db: Database, random: Random, commits: bool = True) -> None:
-    """From now on, before each text and by chance: rows are let go of, what is committed is
+    """From now on, before each text and at random: cached rows are dropped, what is committed is
     written, and new functions go to the lake or stay. `commits`: an open transaction may be
     committed for that."""
     run = db.run_program

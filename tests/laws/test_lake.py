@@ -1,8 +1,8 @@
 """Law: where a function's rows lie changes nothing that anyone can see.
 
 Random programs, data and transactions run on databases of which some functions are in the lake and
-some are not. No relation is small enough to be brought as a whole; rows are let go of, and written
-to the lake, at random moments. Then
+some are not. No relation is small enough to be fetched as a whole; cached rows are dropped, and
+written to the lake, at random moments. Then
 
 - queries answer what the reference interpreter does, and updates leave what the plain model has;
 - rules act exactly as they do where everything is resident;

@@ -1,7 +1,7 @@
 """Law: many rows at once are put in and taken out as they are one after the other.
 
 Relations of every layout: keyed by a number, by two columns, by nothing, sets and bags, with NULLs
-and copies. Half of the rows that are taken out are not there, or not in so many copies.
+and copies. Half of the deleted rows are not there, or not in that many copies.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def rows_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class LakeClient(Client):
-    """Someone whose facts are in the lake; now and then rows are let go of, and written there."""
+    """Someone whose facts are in the lake; now and then cached rows are dropped and written."""
 
     def __init__(
         self, text: str, strategy: str, views: list[str], world: World, random: Random, spark: Any

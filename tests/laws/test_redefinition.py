@@ -153,7 +153,7 @@ monitored = st.lists(
 
 @dataclass
 class Client:
-    """Someone who is told of the changes of a view."""
+    """A subscriber to the changes of a view."""
 
     view: str
     kind: str

@@ -369,7 +369,7 @@ def test_what_nodes_below_take_counts_for_the_view(db: Database) -> None:
 def taking(
     seconds: float, work: Callable[..., T], db: Database, begun: list[str]
 ) -> Callable[..., T]:
-    """The work of a node, in so many seconds, which nobody breaks off."""
+    """The work of a node, which takes these seconds and is never interrupted."""
 
     def working(node: DerivedNode, *given: Any) -> T:
         begun.append(node.id)
@@ -423,7 +423,7 @@ def test_what_was_followed_in_vain_is_remembered(
 
 
 def test_a_load_is_evaluated_once_and_not_followed(db: Database) -> None:
-    """Experience of so few rows tells nothing of so many; what lies between is passed by."""
+    """Measurements of few rows say nothing about many; what lies between is skipped."""
     db.sql(NESTED)
     lines: list[str] = []
     db.trace(lines.append)

@@ -24,7 +24,7 @@ GONE = ("a = 1", "a = 2", "a > 3", "a IS NULL", "b = 'x'", "c < 3", "c IS NULL A
 
 @pytest.fixture
 def few_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So few are kept that they run out, and are let go of, all the time."""
+    """So few are kept that they run out, and are dropped, all the time."""
     monkeypatch.setattr(kept_first_rows, "AHEAD", 4)
     monkeypatch.setattr(kept_first_rows, "TIMES", 2)
 

@@ -94,7 +94,7 @@ def cut_off(text: str) -> Iterator[str]:
 
 
 def with_one_word(text: str, words: tuple[str, ...], every: int) -> Iterator[str]:
-    """Each word in the place of another, at every so many places."""
+    """Each word instead of another, at every few positions."""
     places = list(TOKEN.finditer(text))
     for number, token in enumerate(places[::every]):
         word = words[number % len(words)]

@@ -1,4 +1,4 @@
-"""What there is in a database, as texts: what a project is compared with."""
+"""The definitions in a database, as texts: what a project is compared with."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class Definition:
     kind: str
     """As in `statements.declaration`."""
     name: str
-    """A function of AMOSQL is named with the types of its arguments."""
+    """An AMOSQL function is named with the types of its arguments."""
     text: str
     """Empty for a type."""
     columns: tuple[Column, ...] = ()
-    """Of what has rows, as SQL names them."""
+    """If it has rows: its columns, as SQL names them."""
     key: tuple[str, ...] = ()
-    """The columns by which a stored row is known."""
+    """The columns that identify a stored row."""
     table: str | None = None
-    """What SQL calls it, if it is stored."""
+    """Its name in SQL, if it is stored."""
 
 
 def definitions(catalog: Catalog) -> list[Definition]:

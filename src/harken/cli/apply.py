@@ -1,4 +1,4 @@
-"""`harken apply`: let a database have what a directory of files says."""
+"""`harken apply`: makes a database agree with a directory of files."""
 
 from __future__ import annotations
 
@@ -22,25 +22,27 @@ from harken.settings import Settings
 
 def apply(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Its .sql, .amosql, .dl and .yml files.")
+        Path,
+        typer.Argument(metavar="DIR", help="The directory of .sql, .amosql, .dl and .yml files."),
     ],
     db: DatabaseFile = ":memory:",
     plan: Annotated[
-        bool, typer.Option("--plan", help="Only show what would change; the database is read.")
+        bool,
+        typer.Option("--plan", help="Only show what would change; the database is not modified."),
     ] = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="Apply again whenever a file changes, until Ctrl-C.")
     ] = False,
     allow_data_loss: Annotated[
-        bool, typer.Option("--allow-data-loss", help="Also where rows would be gone.")
+        bool, typer.Option("--allow-data-loss", help="Allow changes that delete rows.")
     ] = False,
     format: Output = Format.TEXT,
     set: Overrides = None,
 ) -> None:
-    """Create, change and drop tables, views, rules and rows until a database is as a project says.
+    """Create, change and drop tables, views, rules and rows until a database agrees with a project.
 
-    All of it is one transaction, tests included. In memory, which is where it happens without
-    --db, it only checks the project.
+    Everything happens in one transaction, including the tests. Without --db this happens in memory,
+    which only checks the project.
     """
     from harken.project.file_versions import each_version
     from harken.project.project_files import read_project
@@ -91,7 +93,7 @@ class _Applying:
 
     @contextmanager
     def _database(self) -> Iterator[harken.Database]:
-        """A plan makes no file, and waits for nobody."""
+        """A plan creates no file, and waits for no lock."""
         exists = Path(self._path).exists()
         path = self._path if exists or not self._only_plan else ":memory:"
         read_only = self._only_plan and exists
@@ -122,4 +124,6 @@ class _Applying:
         passed = f"; {tests} {'test' if tests == 1 else 'tests'} passed" if tests else ""
         print(f"applied in {seconds:.2f} s{passed}", flush=True)
         if self._path == ":memory:":
-            print("It was a database in memory, now gone: --db FILE keeps one.", file=sys.stderr)
+            print(
+                "The database was in memory and is gone now: --db FILE keeps one.", file=sys.stderr
+            )

@@ -1,4 +1,4 @@
-"""`harken query`: the rows of one query, as a person or another program wants them."""
+"""`harken query`: the rows of one query, formatted for people or programs."""
 
 from __future__ import annotations
 
@@ -25,24 +25,26 @@ class QueryFormat(enum.StrEnum):
 
 
 def query(
-    sql: Annotated[str, typer.Argument(metavar="SQL", help="A query in SQL; - is standard input.")],
+    sql: Annotated[
+        str, typer.Argument(metavar="SQL", help="The SQL query; - reads standard input.")
+    ],
     db: DatabaseFile = ":memory:",
     format: Annotated[
-        QueryFormat, typer.Option("--format", help="How the rows are printed.")
+        QueryFormat, typer.Option("--format", help="The output format.")
     ] = QueryFormat.TABLE,
     set: Overrides = None,
 ) -> None:
-    """Print the rows of a query. The database is only read.
+    """Print the rows of a query. The database is opened read-only.
 
-    Arrow is a stream of its IPC format, for other programs.
+    Arrow is a stream in its IPC format, for other programs.
     """
     shown = Format.JSON if format is QueryFormat.JSON else Format.TEXT
     with reported(shown, lambda: STDIN if sql == "-" else None):
         if format is QueryFormat.ARROW and sys.stdout.isatty():
             raise CommandError(
-                "Arrow is for programs, not for a terminal",
+                "Arrow is a binary format, not meant for a terminal",
                 code="unsupported",
-                hint="send it to a file: > rows.arrow",
+                hint="redirect it to a file: > rows.arrow",
             )
         text = decode(sys.stdin.buffer.read(), STDIN) if sql == "-" else sql
         for result in rows_of(text, db, set):

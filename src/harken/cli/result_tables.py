@@ -1,6 +1,6 @@
-"""Rows as tables that people and programs read: aligned, as CSV, as Markdown, as an Arrow stream.
+"""Rows as tables for people and programs: aligned, as CSV, as Markdown, as an Arrow stream.
 
-Law: a table has all rows and all of each value; what would break a line is written as an escape.
+Law: a table has all rows, and each value in full; characters that would break a line are escaped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NULL = "NULL"
 
 
 def cell(value: Any, result: Result) -> str:
-    """A value as a person writes it.
+    """A value formatted for people.
 
     >>> cell(decimal.Decimal("1.50"), Result("rows", (), [])), cell(None, Result("rows", (), []))
     ('1.50', 'NULL')
@@ -106,7 +106,7 @@ def markdown_lines(result: Result) -> Iterator[str]:
 
 
 def csv_text(result: Result) -> str:
-    """With a header. NULL is an empty cell, and an empty text is in quotes."""
+    """With a header. NULL is an empty cell, and an empty text is quoted."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(result.columns)
@@ -128,7 +128,7 @@ def _csv_cell(value: Any, result: Result) -> str:
 
 
 def arrow_bytes(result: Result) -> bytes:
-    """A stream of Arrow's IPC format."""
+    """A stream in Arrow's IPC format."""
     table = result.to_arrow()
     import pyarrow
 

@@ -1,11 +1,11 @@
-"""Harken's SQL through Python's database API (PEP 249), for tools that speak it.
+"""Harken's SQL through Python's database API (PEP 249), for tools that use it.
 
     connection = harken.dbapi.connect("shop.db")
     cursor = connection.cursor()
     cursor.execute("SELECT city, sum(amount) FROM sale WHERE day > ? GROUP BY city", (day,))
     cursor.fetchall()
 
-Law: what a statement does and gives is what `harken.connect(...).sql(...)` does and gives, in the
+Law: a statement does and returns what `harken.connect(...).sql(...)` does and returns, in the
 transactions that PEP 249 describes (`dbapi_connection`).
 """
 

@@ -1,7 +1,7 @@
-"""A cursor of PEP 249: it runs a text and hands out the rows of its results.
+"""A cursor of PEP 249: runs a text and returns the rows of its results.
 
-Law: the rows that it hands out are those of `db.sql(text, values)`, each once and in order. All of
-them are read when the text is run.
+Law: the rows are those of `db.sql(text, values)`, each once and in order. All of them are read when
+the text runs.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 Values = Sequence[Any] | Mapping[str, Any]
 Description = tuple[str, Type, None, None, int | None, int | None, bool]
-"""Name, type code, no sizes, precision and scale of a decimal, and whether NULL may be there."""
+"""Name, type code, two unused sizes, precision and scale of a decimal, and whether it may be
+NULL."""
 
 
 class Cursor:
     arraysize = 1
-    """How many rows `fetchmany` gives unless told."""
+    """How many rows `fetchmany` returns by default."""
     lastrowid = None
     """Rows have no numbers."""
 
@@ -83,7 +84,7 @@ class Cursor:
     def fetchmany(self, size: int | None = None) -> list[Row]:
         count = self.arraysize if size is None else size
         if type(count) is not int or count < 0:
-            raise ProgrammingError(f"{count!r} is no number of rows", code="bad-value")
+            raise ProgrammingError(f"{count!r} is not a number of rows", code="bad-value")
         rows = self._rows()
         first, self._next = self._next, min(self._next + count, len(rows))
         return rows[first : self._next]
@@ -94,7 +95,7 @@ class Cursor:
         return rows[first:]
 
     def nextset(self) -> bool | None:
-        """Go on to the rows of the next query of the text; None if there is none."""
+        """Move on to the rows of the next query of the text; None if there is none."""
         self._check_open()
         if len(self._results) < 2:
             return None
@@ -106,9 +107,9 @@ class Cursor:
         self._check_open()
         if not self._results:
             raise ProgrammingError(
-                "there are no rows: the last statement was no query",
+                "there are no rows: the last statement was not a query",
                 code="no-value",
-                hint="execute a query, or let the statement say RETURNING",
+                hint="execute a query, or use RETURNING",
             )
         return self._results[0].rows
 
@@ -119,10 +120,10 @@ class Cursor:
     # --- the rest of PEP 249 ---------------------------------------------------------------
 
     def setinputsizes(self, sizes: Sequence[Any]) -> None:
-        """Values bring their types with them: nothing to do."""
+        """Does nothing: values have their own types."""
 
     def setoutputsize(self, size: int, column: int | None = None) -> None:
-        """Values are never cut off: nothing to do."""
+        """Does nothing: values are never truncated."""
 
     def close(self) -> None:
         self._closed = True
@@ -130,7 +131,7 @@ class Cursor:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise InterfaceError("the cursor is closed", code="closed", hint="make another")
+            raise InterfaceError("the cursor is closed", code="closed", hint="create another")
         self.connection.check_open()
 
     def __enter__(self) -> Cursor:

@@ -1,8 +1,8 @@
-"""A connection of PEP 249: a session on a database, with transactions that begin by themselves.
+"""A connection of PEP 249: a session on a database, with implicit transactions.
 
 Law: the first statement that changes something begins a transaction, `commit` and `rollback` end
-it, and closing the connection undoes what was not committed. A query outside of a transaction sees
-what is committed at its start. With `autocommit` each statement is a transaction of its own.
+it, and closing the connection rolls back what was not committed. A query outside of a transaction
+sees what is committed when it starts. With `autocommit` each statement is a transaction of its own.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def connect(
     autocommit: bool = False,
     **options: Any,
 ) -> Connection:
-    """Open a database file, one in memory, or use a session that is open (`harken.Database`), which
-    then stays open when the connection is closed. `options` are those of `harken.connect`."""
+    """Open a database file or one in memory, or use an open session (`harken.Database`), which
+    stays open when the connection is closed. `options` are those of `harken.connect`."""
     with errors.translated():
         if isinstance(database, harken.Database):
             return Connection(database, autocommit, owned=False)
@@ -47,7 +47,7 @@ class Connection:
 
     def __init__(self, database: harken.Database, autocommit: bool, *, owned: bool) -> None:
         self.database = database
-        """The session, for all that PEP 249 has no words for: monitors, rules, `explain`."""
+        """The session, for everything beyond PEP 249: monitors, rules, `explain`."""
         self._owned = owned
         self._autocommit = bool(autocommit)
         self._closed = False
@@ -58,7 +58,7 @@ class Connection:
 
     @autocommit.setter
     def autocommit(self, value: bool) -> None:
-        """Setting it commits what is open."""
+        """Setting it commits an open transaction."""
         self.commit()
         self._autocommit = bool(value)
 
@@ -103,7 +103,7 @@ class Connection:
                 self.database.rollback()
 
     def close(self) -> None:
-        """Undo what was not committed."""
+        """Roll back what was not committed."""
         if self._closed:
             return
         with errors.translated():
@@ -128,7 +128,7 @@ class Connection:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Commit at the end of the block, or undo it if it raised. The connection stays open."""
+        """Commit at the end of the block, or roll back if it raised. The connection stays open."""
         if self._closed:
             return
         if kind is None:

@@ -75,7 +75,7 @@ KINDS: tuple[tuple[type[errors.HarkenError], type[DatabaseError]], ...] = (
     (errors.EngineError, OperationalError),
     (errors.StorageError, OperationalError),
 )
-"""The first that fits."""
+"""The first match is used."""
 BY_CODE: dict[str, type[DatabaseError]] = {
     "unsupported": NotSupportedError,
     "parameters": ProgrammingError,

@@ -18,7 +18,7 @@ class Kind(enum.Enum):
     ENDS = "ends"
     """It begins or ends a transaction itself."""
     ALONE = "alone"
-    """It is not done inside a transaction."""
+    """It cannot run inside a transaction."""
 
 
 _LEADING = re.compile(r"(\s|--[^\n]*(\n|$)|/\*.*?\*/|;)*", re.DOTALL)
@@ -29,7 +29,7 @@ _ENDS = frozenset({"BEGIN", "START", "COMMIT", "END", "ROLLBACK"})
 _WORD = re.compile(r"\w+|\(")
 _CHANGE = re.compile(r"\b(INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE)
 _SEVERAL = re.compile(r";\s*\w")
-"""Statements behind the first may change something."""
+"""Later statements may change something."""
 _KEPT_VIEW = re.compile(r"CREATE\s+(OR\s+REPLACE\s+)?MATERIALIZED\b", re.IGNORECASE)
 
 

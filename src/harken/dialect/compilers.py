@@ -1,6 +1,6 @@
 """How SQLAlchemy's expressions, types and tables are written in Harken's SQL.
 
-What Harken's SQL does not have is refused here, with a sentence, before anything is run.
+What Harken's SQL does not support raises an error here, before anything runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RESERVED = frozenset(_WORDS.split())
 
 
 class HarkenIdentifiers(compiler.IdentifierPreparer):
-    """Names between backquotes, as in Spark: between double quotes stands a text."""
+    """Names in backquotes, as in Spark, where double quotes mark a text."""
 
     reserved_words = RESERVED  # type: ignore[assignment]
 
@@ -88,7 +88,7 @@ class HarkenDDLCompiler(compiler.DDLCompiler):
     def get_column_specification(self, column: Any, **kw: Any) -> str:
         if column.computed is not None or column.identity is not None:
             raise exc.CompileError(
-                f"{column.table.name}.{column.name}: Harken has no computed and no numbered columns"
+                f"{column.table.name}.{column.name}: Harken has no computed or identity columns"
             )
         text = f"{self.preparer.format_column(column)} "
         text += self.dialect.type_compiler_instance.process(column.type, type_expression=column)

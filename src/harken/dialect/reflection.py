@@ -1,6 +1,6 @@
-"""What is in a database, as SQLAlchemy's inspector asks for it.
+"""The tables of a database, for SQLAlchemy's inspector.
 
-Law: a table made from what is reflected here has the same columns, keys and constraints.
+Law: a table created from what is reflected here has the same columns, keys and constraints.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def sql_type(type_: Type) -> Any:
 
 
 class HarkenReflection(default.DefaultDialect):
-    """Harken has no schemas, indexes that a user makes, comments or names of constraints."""
+    """Harken has no schemas, no user-defined indexes, no comments and no names of constraints."""
 
     def get_schema_names(self, connection: Any, **kw: Any) -> list[str]:
         return []
@@ -137,7 +137,7 @@ class HarkenReflection(default.DefaultDialect):
     def get_indexes(
         self, connection: Any, table_name: str, schema: Any = None, **kw: Any
     ) -> list[Any]:
-        """None: Harken makes and drops indexes by itself, as queries need them."""
+        """None: Harken creates and drops indexes by itself, as queries need them."""
         self._described(connection, table_name, schema)
         return []
 

@@ -1,7 +1,7 @@
-"""The dialect: what SQLAlchemy must know of Harken, over `harken.dbapi`.
+"""The dialect: what SQLAlchemy must know about Harken, over `harken.dbapi`.
 
 Law: SQLAlchemy's core queries, tables and reflection mean what they mean elsewhere; what Harken
-does not have is refused with a sentence.
+does not support is an error.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class HarkenDialect(HarkenReflection):
         return [url.database or ":memory:"], options
 
     def initialize(self, connection: Any) -> None:
-        """There is nothing to ask of a server."""
+        """There is no server to query."""
 
     def get_isolation_level_values(self, dbapi_connection: Any) -> Any:
         return ["SERIALIZABLE", "AUTOCOMMIT"]

@@ -1,7 +1,7 @@
-"""Applying a project: the plan, carried out in one transaction.
+"""Applying a project: carries out the plan in one transaction.
 
-Definitions come first, then the rows of seeds; what follows from both is computed when the
-transaction ends, and the tests look at that. Law: all of it happens, or nothing.
+Definitions come first, then the rows of seeds; what follows from both is computed at the end of the
+transaction, and then the tests run. Law: all of it happens, or nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def apply_project(
     allow_data_loss: bool = False,
     tell: Callable[[Plan], None] = lambda plan: None,
 ) -> Plan:
-    """Let a database have what a project says. `tell` is given the plan before anything is done."""
+    """Make a database agree with a project. `tell` receives the plan before anything is done."""
     db.find_modules_in(*project.directories)
     plan = make_plan(db, project)
     tell(plan)
@@ -107,7 +107,7 @@ def _remove(db: Database, change: PlannedChange) -> None:
 
 
 def _make(db: Database, group: Sequence[PlannedChange]) -> None:
-    """A group of one, or relations that are defined by each other."""
+    """A group of one definition, or of mutually recursive relations."""
     made = [each for each in group if each.action is not Action.TAKE_OVER]
     for each in made:
         if each.action is Action.REMAKE:
@@ -130,7 +130,7 @@ def _run(
 
 
 def _quiet(result: object) -> None:
-    """What a definition says has no readers here."""
+    """Ignores the results of a definition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class _Piece:
 
 
 class _Program:
-    """The text of some declarations, which knows where each piece of it comes from."""
+    """The text of several declarations, with the origin of each piece."""
 
     def __init__(self, declared: Sequence[Declared], *, removes: bool) -> None:
         texts: list[str] = []
@@ -162,7 +162,7 @@ class _Program:
         self.text = "".join(texts)
 
     def located(self, error: HarkenError) -> HarkenError:
-        """The error, with its place in the file instead of the one in this text."""
+        """The error, located in the file instead of this text."""
         declared, span = self._place(error)
         error.text, error.source, error.span = declared.text, declared.source, span
         return error
@@ -238,13 +238,13 @@ def _placed(project: Project) -> list[Declared]:
 
 
 def run_tests(db: Database, project: Project) -> None:
-    """Those of the database itself."""
+    """Run the tests of the database itself."""
     own = [each for each in project.tests if not each.given]
     _refuse_failures(own, lambda test: complaint(db, test))
 
 
 def run_tests_by_themselves(project: Project) -> None:
-    """Those with `given` rows, each in a database that has nothing else."""
+    """Run the tests with `given` rows, each in a database that has nothing else."""
     alone = [each for each in project.tests if each.given]
     if not alone:
         return
@@ -256,7 +256,7 @@ def run_tests_by_themselves(project: Project) -> None:
 
 
 class _Enough(Exception):
-    """Ends a transaction that was only to be looked at."""
+    """Ends a transaction that only served to look at its result."""
 
 
 def _complaint_alone(db: Database, test: Expectation, tables: dict[str, Definition]) -> str | None:

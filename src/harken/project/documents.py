@@ -1,7 +1,7 @@
-"""YAML with places: every value knows where it stands, so that an error can point to it.
+"""YAML with positions: every value knows where it is, so that an error can point to it.
 
-Scalars mean what they mean in JSON and YAML 1.2: `no` and `12:30` are texts, and `1.50` is exact.
-A key that is written twice is an error.
+Scalars mean what they mean in JSON and YAML 1.2: `no` and `12:30` are texts, and `1.50` is exact. A
+duplicate key is an error.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _PLAIN = "tag:yaml.org,2002:str"
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """Leaves every plain scalar the text that it is."""
+    """Keeps every plain scalar as text."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (PyYAML's own)
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value of a document, and where it is."""
+    """A value of a document, and its position."""
 
     source: str
     text: str
@@ -76,7 +76,7 @@ class Node:
         return found
 
     def known(self, what: str, names: Iterable[str]) -> dict[str, Node]:
-        """The entries, of which each must be one of these."""
+        """The entries, whose keys must all be among these."""
         found, names = self.entries(what), list(names)
         for (key, _), name in zip(self.node.value, found, strict=True):
             if name not in names:
@@ -109,7 +109,7 @@ class Node:
 
 
 def read_documents(text: str, source: str) -> Iterator[Node]:
-    """The documents of a text, those that are empty left out."""
+    """The documents of a text, without empty ones."""
     try:
         for node in yaml.compose_all(text, Loader=_Loader):
             if node is not None and node.value != "":

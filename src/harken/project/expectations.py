@@ -1,7 +1,7 @@
-"""Tests of a project: the rows that a query is expected to have.
+"""Tests of a project: the rows that a query should have.
 
 A test with `given` rows runs on them alone, in a database of its own in memory; one without runs on
-the database itself, on the state that is about to be committed.
+the database itself, in the state that is about to be committed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Expectation:
     name: str
     query: str
     columns: tuple[str, ...]
-    """Those that are compared; all of them if none are named."""
+    """The columns to compare; all of them if none are named."""
     rows: list[RawRow] | None
     count: int | None
     ordered: bool
@@ -87,7 +87,7 @@ def _given(node: Node | None) -> list[Seed]:
 
 
 def complaint(db: Database, test: Expectation) -> str | None:
-    """What is wrong with the rows of a query now; None if they are as expected."""
+    """What is wrong with the present rows of a query; None if they are as expected."""
     result = answer(db, test)
     found = list(result.rows)
     if test.count is not None:

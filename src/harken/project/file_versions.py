@@ -1,4 +1,4 @@
-"""Following the files of a project: when did any of them change?"""
+"""Watches the files of a project for changes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from harken.errors import HarkenError
 from harken.project.project_files import Project, files_below, read_project
 
 PAUSE = 0.5
-"""Seconds between two looks at the files."""
+"""Seconds between two checks of the files."""
 
 
 def versions(directory: Path, project: Project | None) -> dict[str, tuple[int, int] | None]:
-    """What a change of any file changes; files that could be read only in part are among them."""
+    """Changes whenever any file changes, including files that could not be read completely."""
     files = {*files_below(directory), *(project.files if project is not None else ())}
     return {str(file): _version(file) for file in files}
 
@@ -32,7 +32,7 @@ def each_version(
     refused: Callable[[HarkenError], None],
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Project]:
-    """The project now, and again whenever it has changed; what cannot be read is told."""
+    """The present project, and again whenever it has changed; errors are reported."""
     project: Project | None = None
     while True:
         seen = versions(directory, project)

@@ -1,6 +1,6 @@
 """The order in which declarations are made: each after those that it mentions.
 
-Relations of Datalog may be defined by each other; they are made together, in one text.
+Datalog relations may be mutually recursive; those are made together, in one text.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _group(
 
 
 def dependencies(declared: Sequence[Declared]) -> list[list[int]]:
-    """For each declaration the places of those that it mentions."""
+    """For each declaration the positions of those that it mentions."""
     by_name: dict[str, list[int]] = {}
     for place, each in enumerate(declared):
         for name in each.declaration.called:

@@ -1,6 +1,6 @@
 """What a database remembers of the projects that were applied to it: a table like any other.
 
-Law: what a project owns is what it made or took over, and what no project owns none drops.
+Law: a project owns what it created or took over, and no project drops what none owns.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class Entry:
     kind: str
     name: str
     language: str
-    """That of its removal."""
+    """The language in which it is dropped."""
     meaning: str
     removal: str
     kept: str
-    """The text that the catalog had of it when it was applied."""
+    """The text in the catalog when it was applied."""
     place: int
-    """What was made later may depend on what was made before."""
+    """Later definitions may depend on earlier ones."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -46,7 +46,7 @@ def read_record(db: Database, project: str) -> dict[tuple[str, str], Entry]:
 
 
 def owners(db: Database, project: str) -> dict[tuple[str, str], str]:
-    """What other projects own, and which."""
+    """Which definitions other projects own."""
     if not is_there(db):
         return {}
     rows = db.sql(f"SELECT kind, name, project FROM {TABLE} WHERE project <> ?", [project]).rows

@@ -1,6 +1,6 @@
-"""The plan: what has to change for a database to have what a project says.
+"""The plan: what must change for a database to agree with a project.
 
-It only reads. What is compared is the meaning of texts: a comment or another layout is no change.
+Planning only reads. It compares the meaning of texts: a comment or another layout is no change.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LANGUAGES = {
     RELATION: DATALOG,
 }
 SHARED_NAMES = (TABLE, VIEW, MATERIALIZED, RELATION)
-"""Kinds of which only one thing can have a name."""
+"""Kinds that share one name space."""
 Key = tuple[str, str]
 
 
@@ -59,9 +59,9 @@ class PlannedChange:
     declared: Declared | None = None
     entry: Entry | None = None
     recomputes: list[str] = field(default_factory=list)
-    """What reads it and is brought along."""
+    """Its readers, which are recomputed."""
     loses: str = ""
-    """The rows that would be gone."""
+    """The rows that would be lost."""
 
     @property
     def key(self) -> Key:
@@ -79,9 +79,9 @@ class PlannedSeed:
 class Plan:
     project: Project
     changes: list[PlannedChange] = field(default_factory=list)
-    """In the order in which they are made; what is dropped comes last."""
+    """In the order in which they are made; drops come last."""
     groups: list[list[PlannedChange]] = field(default_factory=list)
-    """What is made, in groups that are made together."""
+    """What is created, in groups that are created together."""
     seeds: list[PlannedSeed] = field(default_factory=list)
     tests_changed: bool = False
     unchanged: int = 0
@@ -104,7 +104,7 @@ def make_plan(db: Database, project: Project) -> Plan:
 
 
 def tests_meaning(project: Project) -> str:
-    """What stands for all tests: they run when one of them has changed, or anything else has."""
+    """A text for all tests: they run when one of them, or anything else, has changed."""
     whole = "\n".join(each.meaning for each in project.tests)
     return hashlib.sha256(whole.encode()).hexdigest() if whole else ""
 
@@ -217,7 +217,8 @@ class _Planner:
                 yield change
 
     def _host_stays(self, entry: Entry) -> bool:
-        """Is the rule or relation still what it was? With it its activations and facts go."""
+        """Whether the rule or relation is unchanged. If not, its activations and facts go with
+        it."""
         host = entry.name.partition("(")[0].strip()
         keys = [(kind, host) for kind in (RULE, *SHARED_NAMES)]
         return any(
@@ -284,7 +285,7 @@ class _Planner:
             raise seed.wrong(f"{seed.table} has the seeds of the project {owner}")
 
     def _target_stays(self, table: str) -> bool:
-        """Is the table there, with the rows that it had?"""
+        """Whether the table exists, with the rows that it had."""
         here = next((e for e in self._there.values() if (e.table or "").lower() == table), None)
         if here is None:
             return False
@@ -293,12 +294,12 @@ class _Planner:
 
 
 def refuse_losses(plan: Plan) -> None:
-    """Rows that would be gone need a word of the person."""
+    """Losing rows needs the user's consent."""
     if not plan.losses:
         return
     said = "; ".join(f"{each.kind} {each.name} ({each.loses})" for each in plan.losses)
     raise ProjectFault(
         f"rows would be lost: {said}",
         code="data-loss",
-        hint="with --allow-data-loss they are; nothing was applied",
+        hint="use --allow-data-loss to accept that; nothing was applied",
     )

@@ -1,4 +1,4 @@
-"""A plan as lines for a person, and as JSON for a program."""
+"""A plan as lines for people, and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ SIGNS = {
     Action.DROP: "-",
 }
 SHOWN_FACTS = 3
-"""Facts of each kind that are listed one by one; of more only the number is said."""
+"""Facts of each kind that are listed; beyond that only their number is shown."""
 
 
 def lines(plan: Plan) -> Iterator[str]:
-    """What is to be done, and at the end how much of it there is."""
+    """The changes, and at the end their number."""
     if plan.is_empty:
         yield f"{plan.project.name}: nothing to do; {_unchanged(plan)}"
         return

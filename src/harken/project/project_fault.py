@@ -1,4 +1,4 @@
-"""What can be wrong with a project."""
+"""The errors of projects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from harken.errors import HarkenError
 
 
 class ProjectFault(HarkenError):
-    """bad-project: a file says what none can; not-owned: it would change what is another's;
-    data-loss: rows would be gone; test-failed: a test does not have the rows that it expects."""
+    """bad-project: a file is invalid; not-owned: it would change something of another project;
+    data-loss: rows would be lost; test-failed: a test does not have the expected rows."""
 
     default_code = "bad-project"

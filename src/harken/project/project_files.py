@@ -1,7 +1,7 @@
-"""The files of a project, read: what they declare, and the seeds and tests of its .yml files.
+"""Reads the files of a project: their declarations, and the seeds and tests of the .yml files.
 
-Files are read in the order of their names; the order means nothing else, because what is declared
-is made in the order of dependency.
+Files are read in the order of their names; that order means nothing else, because declarations are
+made in the order of dependency.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 YAML = (".yml", ".yaml")
 SECTIONS = ("name", "include", "seeds", "tests")
 LATER = ("sources", "queries")
-"""Sections that projects are going to have, and that nothing else may mean until then."""
+"""Sections reserved for later versions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A declaration, and the file that has it."""
+    """A declaration, and the file that contains it."""
 
     declaration: Declaration
     language: str
@@ -63,13 +63,13 @@ class Project:
     seeds: list[Seed] = field(default_factory=list)
     tests: list[Expectation] = field(default_factory=list)
     directories: list[str] = field(default_factory=list)
-    """Where modules of foreign functions are looked for."""
+    """Where modules of foreign functions are searched."""
     files: list[Path] = field(default_factory=list)
-    """Those that were read, those of seeds among them."""
+    """The files that were read, including those of seeds."""
 
 
 def read_project(directory: Path, environment: Mapping[str, str] | None = None) -> Project:
-    """Read a directory; an error tells the file, the line and the column."""
+    """Read a directory; an error has the file, the line and the column."""
     if not directory.is_dir():
         is_file = directory.exists()
         raise ProjectFault(
@@ -101,7 +101,7 @@ class _Reader:
         self.project = Project("")
 
     def take(self, path: Path) -> None:
-        """A directory with all below it, or a file; each once, whoever includes it."""
+        """A directory with everything below it, or a file; each once, whoever includes it."""
         for file in files_below(path):
             resolved = file.resolve()
             if resolved in self._seen:
@@ -134,7 +134,7 @@ class _Reader:
         known = next((each for each in self.project.declared if each.key == new.key), None)
         if known is None:
             self.project.declared.append(new)
-        elif new.declaration.kind != FACT:  # to state a fact twice is to state it
+        elif new.declaration.kind != FACT:  # stating a fact twice is stating it once
             raise new.wrong(f"there is already a {new.title}, at {known.place}", "exists")
 
     def _document(self, document: Node, file: Path) -> None:
@@ -170,7 +170,7 @@ def _listed(entries: dict[str, Node], name: str) -> list[Node]:
 
 
 def files_below(path: Path) -> Iterator[Path]:
-    """The files of a project in a directory, hidden ones left out; or the file itself."""
+    """The files of a project in a directory, except hidden ones; or the file itself."""
     if not path.is_dir():
         yield path
         return
@@ -193,6 +193,6 @@ def read_text(file: Path) -> str:
 
 
 def only(project: Project, kinds: Iterable[str]) -> Project:
-    """The definitions of a project without what brings rows."""
+    """The definitions of a project without seeds."""
     kept = [each for each in project.declared if each.declaration.kind not in kinds]
     return replace(project, declared=kept, seeds=[], tests=[])

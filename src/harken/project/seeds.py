@@ -1,8 +1,7 @@
-"""Seeds: the rows that a project brings into a table.
+"""Seeds: the rows that a project puts into a table.
 
-When a seed changes, the rows that left it are deleted, and those that are new or other than before
-are written; rows that others wrote stay. Law: where nobody else writes, a table has the rows of its
-seed.
+When a seed changes, the rows that it no longer has are deleted, and new or changed rows are
+written; rows written by others stay. Law: if nobody else writes, a table has the rows of its seed.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ RawRow = tuple[Any, ...]
 
 @dataclass(slots=True)
 class Seed:
-    """`rows` are values as they are written, in the order of `columns`; without columns they are in
-    the order in which the table has them."""
+    """`rows` are values as written, in the order of `columns`; without columns in the order of the
+    table's."""
 
     table: str
     columns: tuple[str, ...]
@@ -47,7 +46,7 @@ class Seed:
         return json.dumps([self.columns, self.rows], default=str)
 
     file: str = ""
-    """Where the rows are, if not in the document itself."""
+    """The file with the rows, if they are not in the document itself."""
 
     def wrong_row(self, line: int, message: str) -> ProjectFault:
         fault = ProjectFault(message)
@@ -69,7 +68,7 @@ def remembered(table: str, meaning: str) -> Seed:
 
 
 def read_seed(table: str, node: Node, directory: Path, files: list[Path]) -> Seed:
-    """A list of rows, or the name of a file that has them."""
+    """A list of rows, or the name of a file with rows."""
     if not node.is_list:
         path = directory / node.words(
             "a seed: the name of a .csv or .jsonl file, or a list of rows,"
@@ -86,7 +85,7 @@ def read_seed(table: str, node: Node, directory: Path, files: list[Path]) -> See
 
 
 def read_rows(node: Node) -> tuple[tuple[str, ...], list[RawRow], list[int]]:
-    """The rows of a list, each a list or a mapping, which may leave columns out: they are NULL."""
+    """The rows of a list, each a list or a mapping; columns that a mapping leaves out are NULL."""
     items = node.items("rows")
     places = [each.span.position(each.text)[0] for each in items]
     if all(each.is_list for each in items):
@@ -162,7 +161,7 @@ def _bad_line(path: Path, text: str, number: int, message: str) -> ProjectFault:
 
 @dataclass(slots=True)
 class Difference:
-    """Rows that leave a table, and rows that come into it."""
+    """The rows to delete and the rows to insert."""
 
     leaving: Seed
     coming: Seed
@@ -190,7 +189,7 @@ def _plain(row: RawRow) -> str:
 
 
 def _only(seed: Seed, wanted: Counter[str]) -> Seed:
-    """The rows of a seed that are wanted, as often as they are."""
+    """The rows of a seed that occur in `wanted`, as often as there."""
     left, rows, places = wanted.copy(), [], []
     lines = seed.places or [0] * len(seed.rows)
     for row, line in zip(seed.rows, lines, strict=True):
@@ -202,7 +201,7 @@ def _only(seed: Seed, wanted: Counter[str]) -> Seed:
 
 
 def carry_out(db: Database, target: Definition, change: Difference) -> None:
-    """Write the rows. A row with a key takes the place of the one that has it."""
+    """Write the rows. A row with a key replaces the one that has it."""
     table = f"`{target.table}`"
     is_empty = not db.sql(f"SELECT 1 FROM {table} LIMIT 1").rows
     if not is_empty:
@@ -230,7 +229,7 @@ def _names(target: Definition) -> list[str]:
 
 
 def _delete(db: Database, target: Definition, seed: Seed) -> None:
-    """By the key; of a table without one as many copies as the seed has."""
+    """By the key; in a table without one, as many copies as the seed has."""
     if not seed.rows:
         return
     names = list(seed.columns or _names(target))
@@ -253,7 +252,7 @@ def _delete(db: Database, target: Definition, seed: Seed) -> None:
 
 
 def _typed(target: Definition, seed: Seed, *, drop_unknown: bool = False) -> list[RawRow]:
-    """With `drop_unknown`, the columns that the table does not have any more are left out."""
+    """With `drop_unknown`, columns that the table no longer has are left out."""
     known = {column.name: column for column in target.columns}
     names: Sequence[str] = seed.columns or _names(target)
     places = [i for i, name in enumerate(names) if name in known]

@@ -1,4 +1,4 @@
-"""Rows that a person writes, in YAML, CSV or lines of JSON, as values of the columns of a table."""
+"""Rows written by people, in YAML, CSV or lines of JSON, as values of the columns of a table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def typed_row(values: Sequence[Any], columns: Sequence[Column]) -> tuple[Any, ..
 
 
 def typed(value: Any, type_: Type, column: str) -> Any:
-    """A value as one of a type: texts are read, whole numbers widened."""
+    """Converts a value to a type: texts are parsed, whole numbers widened."""
     if value is None:
         return None
     try:

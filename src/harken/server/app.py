@@ -31,7 +31,7 @@ from harken.errors import (
 )
 from harken.server import models
 from harken.server.access import TOKEN_PARAMETER, Access, Refused
-from harken.server.departures import CancelOnDisconnect
+from harken.server.disconnects import CancelOnDisconnect
 from harken.server.feeds import Feed
 from harken.server.guard import Guard
 from harken.server.server_sent_events import API, MAX_INTERVAL, StreamOptions, error_json

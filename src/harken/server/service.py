@@ -18,9 +18,9 @@ from harken.consumers.monitors.subscription import check_position
 from harken.database.changes import Change
 from harken.database.results import to_json
 from harken.errors import StorageError, ValueFault
-from harken.server.desk import SessionPool, SessionQueue
 from harken.server.feeds import MAX_CHANGES, Feed, Tail
 from harken.server.server_sent_events import StreamOptions
+from harken.server.session_queue import SessionPool, SessionQueue
 from harken.server.streams import Stream
 from harken.server.values import columns_json, snapshot_json
 from harken.settings import Settings

@@ -16,7 +16,6 @@ from harken.api.database import Database
 from harken.consumers.monitors.subscription import kept_after, snapshots
 from harken.database.changes import Change
 from harken.errors import HarkenError
-from harken.server.desk import SessionQueue
 from harken.server.feeds import Entry, Feed, wait_for_changes
 from harken.server.server_sent_events import (
     HEARTBEAT,
@@ -25,6 +24,7 @@ from harken.server.server_sent_events import (
     failure_event,
     without_id,
 )
+from harken.server.session_queue import SessionQueue
 from harken.server.values import snapshot_json
 
 RETRY_MS = 1_000

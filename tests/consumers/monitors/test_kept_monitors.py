@@ -1,4 +1,4 @@
-"""Kept changes: a client that went away goes on from its position, or is told to begin anew."""
+"""Kept changes: a client that was away resumes from its position, or starts over."""
 
 from __future__ import annotations
 

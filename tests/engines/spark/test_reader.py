@@ -291,7 +291,7 @@ def test_arrow_types_that_spark_does_not_know(reader: LakeReader) -> None:
 
 
 def test_a_delta_connector_is_recognised_by_its_extension(spark: SparkSession) -> None:
-    """The connector itself is not to be had here; only its being looked for is tested."""
+    """The connector itself is not available here; only the check for it is tested."""
     assert not has_delta(spark)
     assert not is_connect(spark)
     assert not LakeReader(spark).native
