@@ -161,7 +161,7 @@ class Twins:
         return f"DELETE FROM sale WHERE id = {self.chance.randrange(9)}"
 
     def _redefine(self) -> None:
-        """A view comes and goes, so that all programs are made anew."""
+        """A view comes and goes, so that all programs are made again."""
         self._both(
             "CREATE MATERIALIZED VIEW extra AS SELECT shop, count(*) AS n FROM sale GROUP BY shop"
         )

@@ -174,7 +174,7 @@ class CompiledWaves:
             self._renew(stored, self._known[stored])
 
     def _renew(self, stored: frozenset[str], known: Known) -> None:
-        """Make a program, or make it anew where decisions have changed or guards do not hold."""
+        """Make a program, or remake it where decisions have changed or guards do not hold."""
         before = known.program
         known.version = self.chooser.version
         planned = self._planned(stored)
