@@ -5,9 +5,9 @@ say nothing about how an engine carries them out:
 
     Follow    kept totals follow their members, and their change goes into a Δ-set
     Fill      a Δ-set is filled by queries
-    Apply     a materialised view takes in the change of its query, and so may a Δ-set
+    Apply     the change of its query goes into a materialised view, or into a Δ-set
     Read      the change of a view is handed out
-    Clear     Δ-sets are let go of
+    Clear     Δ-sets are emptied
 
 Law: a compiled wave that ran did what its steps do one after another; one that did not run (None)
 changed nothing.
