@@ -31,7 +31,9 @@ class BrokenReader(IntegrityError):
 
 
 def _broken(reader: str, described: str, error: HarkenError, hint: str) -> BrokenReader:
-    broken = BrokenReader(f"this would break {described}: {error.message}", code="in-use", hint=hint)
+    broken = BrokenReader(
+        f"this would break {described}: {error.message}", code="in-use", hint=hint
+    )
     broken.reader = reader
     return broken
 
