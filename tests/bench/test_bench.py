@@ -15,11 +15,13 @@ import pytest
 
 from harken import bench
 from harken.bench import (
+    calculated,
     closure,
     closure_lake,
     contestants,
     counting,
     figures,
+    from_scratch,
     inventory_by_hand,
     monitoring,
     plot,
@@ -152,6 +154,25 @@ def test_the_queries_of_tpch_at_a_toy_size() -> None:
     sweep = list(bench.run("sql-sweep", rounds=1, tpch={**chosen, "queries": ["q01"]}))
     assert [figure.needs for figure in sweep] == [None, None, None, "<= 1.2"]
     ElementTree.fromstring(plot.draw([*found, *sweep]))
+
+
+def test_programs_that_calculate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All strategies tell the same of a program, or there is no figure."""
+    monkeypatch.setattr(contestants, "LEARNING", 4)
+    monkeypatch.setattr(calculated, "MOST", 1)
+    programs = [each for each in calculated.calculations() if each.name in ("any", "largest")]
+    found = list(calculated.figures(1, programs))
+    assert {(each.measure, each.needs) for each in found if each.needs} == {
+        ("auto/best", "<= 1.5"),
+        ("worst/best", "<= 20"),
+    }
+
+
+@pytest.mark.parametrize("name", [each.name for each in from_scratch.RECURSIONS])
+def test_recursions_from_scratch(name: str) -> None:
+    edges = sorted(from_scratch.small_parts(40, Random(1)))
+    found = list(from_scratch.figures([(name, "small parts", edges)]))
+    assert [each.measure for each in found] == ["harken ms", "harken/Python", "harken/DuckDB"]
 
 
 def test_recursive_views_at_a_toy_size(monkeypatch: pytest.MonkeyPatch) -> None:

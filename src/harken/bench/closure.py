@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
+from harken.bench import calculated, from_scratch
 from harken.bench.contestants import Contestant, contestant, in_turns, learn
 from harken.bench.figures import Figure, cpu_time
 
@@ -171,6 +172,23 @@ def figures(
             for size in items or program.sizes:
                 if size <= program.largest.get(graph.name, graph.largest):
                     yield from _figures(program, graph, size, rounds)
+    if programs is PROGRAMS and graphs is GRAPHS and not items:
+        yield from calculated.figures(rounds)
+        yield from from_scratch.figures(list(_large_recursions()))
+
+
+def _large_recursions() -> Iterator[tuple[str, str, list[Edge]]]:
+    made = {each.name: each.make for each in GRAPHS} | {"small parts": from_scratch.small_parts}
+    for name, graph, size in (
+        ("reach from 20 sources", "random", 100_000),
+        ("reach from 20 sources", "power-law", 100_000),
+        ("reach from 20 sources", "grid", 100_000),
+        ("closure", "small parts", 100_000),
+        ("closure", "tree", 100_000),
+        ("same generation", "small parts", 100_000),
+        ("same generation", "tree", 1_000),
+    ):
+        yield name, graph, sorted(made[graph](size, Random(5)))
 
 
 def _figures(program: Program, graph: Graph, size: int, rounds: int) -> Iterator[Figure]:

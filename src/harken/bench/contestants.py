@@ -54,11 +54,11 @@ class Contestant:
             self.derived.append(connection.rows_added - before)
         return [(each.plus, each.minus) for each in self.view.changes()]
 
-    def keeps_up(self, name: str, rows: Sequence[Fact]) -> bool:
+    def keeps_up(self, name: str, rows: Sequence[Fact], patience: float = PATIENCE) -> bool:
         """Whether deleting the rows and inserting them again takes no longer than PATIENCE."""
         try:
             for adding in (False, True):
-                with self.db.internals.connection.limited(PATIENCE):
+                with self.db.internals.connection.limited(patience):
                     self.change(name, rows, adding, counts=False)
         except BrokenOff:
             return False
