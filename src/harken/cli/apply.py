@@ -13,7 +13,7 @@ import typer
 
 import harken
 from harken.cli.options import DatabaseFile, Format, Output, Overrides
-from harken.cli.reporting import report, reported
+from harken.cli.reporting import report, reported, writer
 from harken.cli.sessions import command_line_spark, settings_of
 from harken.database.results import to_json
 from harken.errors import HarkenError
@@ -97,9 +97,12 @@ class _Applying:
         exists = Path(self._path).exists()
         path = self._path if exists or not self._only_plan else ":memory:"
         read_only = self._only_plan and exists
-        with harken.connect(
-            path, read_only=read_only, spark=command_line_spark, settings=self._settings
-        ) as db:
+        with (
+            harken.connect(
+                path, read_only=read_only, spark=command_line_spark, settings=self._settings
+            ) as db,
+            db.listening(writer(self._format)),  # what rules print
+        ):
             yield db
 
     def _show(self, plan: object) -> None:
