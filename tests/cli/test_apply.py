@@ -26,6 +26,15 @@ def test_json_has_a_line_for_each_change(command: Command, tmp_path: Path) -> No
     assert applied == {"kind": "applied", "project": "p", "tests": 0}
 
 
+def test_what_rules_print_is_json_as_well(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.sql").write_text("CREATE TABLE t (a INT PRIMARY KEY, b INT NOT NULL);")
+    rule = "create rule r() as when for each integer i where t(i) > 1 do print(i); activate r();"
+    (tmp_path / "r.amosql").write_text(rule)
+    (tmp_path / "p.yml").write_text("seeds: {t: [[7, 2]]}")
+    done = command("apply", tmp_path, "--format", "json")
+    assert {"kind": "print", "values": [7]} in done.results
+
+
 def test_what_is_missing_is_reported(command: Command, tmp_path: Path) -> None:
     assert "not there, and a project is a directory" in command("apply", tmp_path / "x").err
     assert "there are no files of a project" in command("apply", tmp_path).err
