@@ -107,7 +107,8 @@ class Changes(Conflicts):
         where = conflict.args.get("where")
         target = node.this.this if isinstance(node.this, exp.Schema) else node.this
         query = self.choosing(table, target, where, values)
-        query = query.join(written(table, met, "excluded", statement), join_type="cross")
+        excluded, own = written(table, met, "excluded", statement)
+        query = query.join(excluded, join_type="cross")
         same = (
             exp.EQ(
                 this=exp.column(name, table=target.alias_or_name),
@@ -115,7 +116,7 @@ class Changes(Conflicts):
             )
             for name in self._conflict_columns(table, conflict, statement)[0]
         )
-        chosen, types = self._chosen(table, query.where(*same), statement)
+        chosen, types = self._chosen(table, query.where(*same), own)
         self._check_matches(table, Counter(old for old, _ in chosen), statement, "ON CONFLICT")
         return self._rewriting(table, names, chosen, types, statement)
 

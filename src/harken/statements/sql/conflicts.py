@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from harken.database.evaluation import decode_rows
 from harken.errors import IntegrityError, LanguageError, NameFault, nearest
+from harken.lang.sql.lifting import Lifted
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.program_draft import Table
 from harken.lang.sql.type_names import type_name
@@ -25,6 +26,8 @@ from harken.values.rows import Row
 
 CHUNK = 200
 """Rows written as literals into one query."""
+MOST_LIFTED = 4
+"""Rows whose query is planned once, whatever is in them: more are seldom as many again."""
 
 
 class Conflicts(RowChanges):
@@ -113,9 +116,10 @@ class Conflicts(RowChanges):
         target = node.this.this if isinstance(node.this, exp.Schema) else node.this
         names, types, found = None, None, list[Row]()
         for start in range(0, max(len(rows), 1), CHUNK):
-            source = written(table, rows[start : start + CHUNK], target.alias_or_name, statement)
+            part_of_rows = rows[start : start + CHUNK]
+            source, own = written(table, part_of_rows, target.alias_or_name, statement)
             query = exp.select(*(each.copy() for each in returning.expressions)).from_(source)
-            part = self._reading.rows(statement, query)
+            part = self._reading.rows(own, query)
             names, types = part.names, part.types
             found += part.rows
         assert names is not None
@@ -123,8 +127,11 @@ class Conflicts(RowChanges):
         return Found(names, types, found)
 
 
-def written(table: Table, rows: Sequence[Row], alias: str, statement: Statement) -> exp.Expr:
-    """Rows of a table as VALUES, with its columns; without any rows, a query that returns none."""
+def written(
+    table: Table, rows: Sequence[Row], alias: str, statement: Statement
+) -> tuple[exp.Expr, Statement]:
+    """Rows of a table as VALUES, with its columns; without any rows, a query that returns none.
+    And the statement, which has their values, too, if it is one whose values were lifted."""
     types = [column.type for column in table.columns]
     if any(each.surrogate for each in types):
         raise LanguageError(
@@ -135,24 +142,27 @@ def written(table: Table, rows: Sequence[Row], alias: str, statement: Statement)
     shown_rows = [tuple(row[i] for i in table.positions) for row in rows]
     if not rows:
         shown_rows = [(None,) * len(types)]
-    values = [
-        exp.Tuple(
-            expressions=[
-                exp.Cast(
-                    this=exp.null() if value is None else exp.Literal.string(_text(value)),
-                    to=exp.DataType.build(type_name(type_), dialect="spark"),
-                )
-                for value, type_ in zip(row, types, strict=True)
-            ]
-        )
-        for row in decode_rows(shown_rows, types)
-    ]
+    added = list(statement.values)
+    lifts = statement.queries is not None and len(rows) <= MOST_LIFTED
+    values = []
+    for row in decode_rows(shown_rows, types):
+        cells: list[exp.Expr] = []
+        for value, type_ in zip(row, types, strict=True):
+            if lifts and value is not None:
+                cells.append(Lifted(slot=len(added), kind=type_.or_null(False)))
+                added.append(value)
+            else:
+                given = exp.null() if value is None else exp.Literal.string(_text(value))
+                to = exp.DataType.build(type_name(type_), dialect="spark")
+                cells.append(exp.Cast(this=given, to=to))
+        values.append(exp.Tuple(expressions=cells))
+    own = statement.with_values(tuple(added)) if lifts else statement
     columns = [exp.to_identifier(column.name, quoted=True) for column in table.columns]
     named = exp.TableAlias(this=exp.to_identifier(alias, quoted=True), columns=columns)
     if rows:
-        return exp.Values(expressions=values, alias=named)
+        return exp.Values(expressions=values, alias=named), own
     inner = exp.select("*").from_(exp.Values(expressions=values, alias=named.copy()))
-    return exp.Subquery(this=inner.where(exp.false()), alias=named)
+    return exp.Subquery(this=inner.where(exp.false()), alias=named), own
 
 
 def _text(value: Any) -> str:

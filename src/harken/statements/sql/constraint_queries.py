@@ -173,8 +173,14 @@ def _keys_of(parent: str, table: str, statement: Statement, catalog: Catalog) ->
     key = [column.name for column in function.parameters]
     found = [key] if key and not function.bag else []
     if is_table(function):
-        found += _unique_columns(statements(function.text)[0])
+        found += map(list, _unique_columns_of(function.text))
     return found
+
+
+@lru_cache(maxsize=256)
+def _unique_columns_of(definition: str) -> tuple[tuple[str, ...], ...]:
+    """Those of a CREATE TABLE that is kept: it is read once, however often it is asked for."""
+    return tuple(map(tuple, _unique_columns(statements(definition)[0])))
 
 
 def keys_of(table: str, catalog: Catalog, statement: Statement) -> list[list[str]]:
