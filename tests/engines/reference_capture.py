@@ -1,205 +1,150 @@
 """Captured changes in plain Python: the rows of now against those when they were last settled.
 
-All that a rollback takes back is in the `State` of the engine. A moment test is made when someone
-asks what is pending, not when the row changes.
+All that a rollback takes back is in the `State` of the engine. Tests of screeners are made when
+someone asks what is pending, not when a row changes.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from harken.calculus.states import delta
 from harken.engines.protocol import LargeChange, Query
-from harken.ir.clauses import Atom, Clause, Definition, Program
-from harken.ir.relations import Column, Kind, Relation
+from harken.ir.clauses import Comparison
+from harken.ir.relations import Relation
 from harken.planner.screen import Alternative, Screener
 from harken.values.rows import Row
-
-Evaluate = Callable[[Program, dict[str, list[Row]]], Counter[Row]]
-"""The rows of a program in the present state, with the rows of further relations."""
-
-
-@dataclass
-class Changes:
-    """What is known of changes, by the id of the relation."""
-
-    settled: dict[str, Counter[Row]] = field(default_factory=dict)
-    """The rows of watched relations when they were last settled."""
-    told: dict[str, Counter[Row]] = field(default_factory=dict)
-    """The weights that rows were given by hand, or that a node filled in."""
-    announced: set[str] = field(default_factory=set)
-    """Those of which rows were told that make them pending."""
-    large: dict[str, int] = field(default_factory=dict)
+from tests.models.meanings import COMPARE
 
 
 class ReferenceDelta:
-    def __init__(self, capture: ReferenceCapture, of: Relation) -> None:
-        self._capture = capture
-        self.of = of
-        self.relation = delta(of)
+    """A Δ-set; without `captures` it has what it is told and no more."""
 
-    @property
-    def changes(self) -> Changes:
-        return self._capture.changes
+    def __init__(self, engine: Any, of: Relation, captures: bool) -> None:
+        self.engine = engine
+        self.of = of
+        self.captures = captures
+        self.relation = of
+        self.screener = Screener(of, None, None, 1.0)
+        if captures:
+            self.engine.state.settled[of.id] = Counter(engine.rows(of))
 
     def weights(self) -> Counter[Row]:
-        return self.changes.told.get(self.of.id, Counter())
-
-    def create(self) -> None:
-        self.changes.told.setdefault(self.of.id, Counter())
-
-    def drop(self) -> None:
-        self.changes.told.pop(self.of.id, None)
-
-    clear = drop
-
-    def fill(self, query: Query, weight: int) -> None:
-        self._add((row, weight) for row in query.rows(()))
-
-    def fill_weighted(self, query: Query) -> None:
-        self._add((row[:-1], row[-1]) for row in query.rows(()))
-
-    def _add(self, weighted: Iterable[tuple[Row, int]]) -> None:
-        found = self.changes.told.setdefault(self.of.id, Counter())
-        for row, weight in weighted:
-            found[row] += weight
+        state = self.engine.state
+        found = Counter(state.told.get(self.of.id, {}))
+        if self.captures:
+            found.update(state.rows[self.of.id])
+            found.subtract(state.settled[self.of.id])
+        tests = self.screener.row_tests
+        return Counter({row: w for row, w in found.items() if w and _passes(tests, row)})
 
     def rows(self) -> tuple[list[Row], list[Row]]:
         weights = self.weights().items()
         return [row for row, w in weights if w > 0], [row for row, w in weights if w < 0]
 
     def size(self) -> int:
-        known = sum(weight != 0 for weight in self.weights().values())
-        return known + self.changes.large.get(self.of.id, 0)
+        return len(self.weights()) + int(self.engine.state.noted.get(self.of.id, 0))
 
     def has_lost(self) -> bool:
         return bool(self.rows()[1])
 
+    def create(self) -> None:
+        """There is room."""
 
-class ReferenceCaptured(ReferenceDelta):
-    def __init__(self, capture: ReferenceCapture, of: Relation, is_told: bool) -> None:
-        super().__init__(capture, of)
-        self.is_told = is_told
-        self.screener = Screener(of, None, None, 1.0)
-        self.capture()
+    def clear(self) -> None:
+        self.engine.state.told.pop(self.of.id, None)
 
-    def capture(self) -> None:
-        self.changes.settled.setdefault(self.of.id, self._capture.rows_of(self.of))
+    drop = clear
 
-    def settle(self) -> None:
-        self.changes.settled[self.of.id] = self._capture.rows_of(self.of)
-        self.changes.told.pop(self.of.id, None)
-        self.changes.announced.discard(self.of.id)
-        self.changes.large.pop(self.of.id, None)
+    def fill(self, query: Query, weight: int) -> None:
+        self.add([(*row, weight) for row in query.rows(())])
 
-    def unwatch(self) -> None:
-        self.settle()
-        self._capture.watched.pop(self.of.id, None)
+    def add(self, rows: Sequence[Row]) -> None:
+        self.engine.state.told.setdefault(self.of.id, Counter()).update(summed(rows))
+
+    def note(self, rows: Sequence[Row] | LargeChange) -> None:
+        self.engine.state.noted[self.of.id] = getattr(rows, "size", 0)
+        self.add(() if isinstance(rows, LargeChange) else rows)
 
     def screen(self, screener: Screener) -> None:
         self.screener = screener
 
-    def weights(self) -> Counter[Row]:
-        found = Counter(super().weights())
-        if not self.is_told:
-            found.update(self._capture.rows_of(self.of))
-            found.subtract(self.changes.settled[self.of.id])
-        tests = self.screener.row_tests
-        return Counter({r: w for r, w in found.items() if w and self._capture.passes(tests, r)})
-
-    def note(self, rows: Sequence[Row] | LargeChange) -> None:
-        self.changes.announced.add(self.of.id)
-        if isinstance(rows, LargeChange):
-            self.changes.large[self.of.id] = rows.size
-        else:
-            self.add(rows)
-
-    def add(self, rows: Sequence[Row]) -> None:
-        self._add((row[:-1], row[-1]) for row in rows)
-
-    def is_pending(self) -> bool:
-        by_itself = not self.is_told and bool(self.weights())
-        return by_itself or self.of.id in self.changes.announced
+    def unwatch(self) -> None:
+        del self.engine.capture.watched[self.of.id]
 
     def has_passed(self) -> bool:
-        tests = self.screener.moment_tests
-        return self.of.id in self.changes.large or any(
-            self._capture.passes(tests, row) for row in self.weights()
-        )
+        tests, is_large = self.screener.moment_tests, self.engine.state.noted.get(self.of.id)
+        return bool(is_large) or any(_passes(tests, row) for row in self.weights())
+
+
+def _passes(tests: tuple[Alternative, ...] | None, row: Row) -> bool:
+    return tests is None or any(_passes_one(each, row) for each in tests)
+
+
+def _passes_one(alternative: Alternative, row: Row) -> bool:
+    """Whether comparisons of the columns with constants hold, which is all that tests here are."""
+    known: dict[Any, Any] = dict(zip(alternative.row, row, strict=True))
+    tests = [test for test in alternative.tests if isinstance(test, Comparison)]
+    return all(COMPARE[t.operator](known[t.left], getattr(t.right, "value", None)) for t in tests)
+
+
+def summed(weighted: Iterable[Row]) -> Counter[Row]:
+    """The rows, and the sums of the weights that stand behind them."""
+    found: Counter[Row] = Counter()
+    for *row, weight in weighted:
+        found[tuple(row)] += weight
+    return found
 
 
 class ReferenceCapture:
-    """`state` is the state of the engine, `evaluate` finds the rows of a program in it."""
+    def __init__(self, engine: Any) -> None:
+        self.engine = engine
+        self.watched: dict[str, ReferenceDelta] = {}
 
-    def __init__(self, state: Callable[[], Any], evaluate: Evaluate) -> None:
-        self._state = state
-        self._evaluate = evaluate
-        self.watched: dict[str, ReferenceCaptured] = {}
-
-    @property
-    def changes(self) -> Changes:
-        found: Changes = self._state().changes
-        return found
-
-    def rows_of(self, relation: Relation) -> Counter[Row]:
-        return Counter(self._state().rows[relation.id])
-
-    def passes(self, tests: tuple[Alternative, ...] | None, row: Row) -> bool:
-        return tests is None or any(self._passes_one(each, row) for each in tests)
-
-    def _passes_one(self, alternative: Alternative, row: Row) -> bool:
-        columns = tuple(Column(each.name, each.type) for each in alternative.row)
-        given = Relation("given", columns, 0, Kind.STORED)
-        goal = Relation("passing", columns, 0, Kind.DERIVED)
-        body = (Atom(given, alternative.row), *alternative.tests)
-        clause = Clause(Atom(goal, alternative.row), body)
-        program = Program(goal, {goal.id: Definition(goal, (clause,))})
-        return bool(self._evaluate(program, {given.id: [row]}))
-
-    def delta_rows(self) -> dict[str, list[Row]]:
-        """The Δ-sets of the watched relations, as plans read them."""
+    def rows(self) -> dict[str, list[Row]]:
+        """The Δ-sets of watched relations, as plans read them."""
         return {
-            each.relation.id: [(*row, weight) for row, weight in each.weights().items()]
+            delta(each.of).id: [(*row, weight) for row, weight in each.weights().items()]
             for each in self.watched.values()
-            if each.screener.row_tests is None
         }
 
     def delta(self, relation: Relation) -> ReferenceDelta:
-        return ReferenceDelta(self, relation)
+        return ReferenceDelta(self.engine, relation, captures=False)
 
-    def watch(self, relation: Relation, *, told: bool = False) -> ReferenceCaptured:
-        self.watched[relation.id] = ReferenceCaptured(self, relation, told)
+    def watch(self, relation: Relation, *, told: bool = False) -> ReferenceDelta:
+        self.watched[relation.id] = ReferenceDelta(self.engine, relation, captures=not told)
         return self.watched[relation.id]
 
     def pending(self) -> Mapping[str, bool]:
-        changed = ((name, each) for name, each in self.watched.items() if each.is_pending())
-        return {name: each.has_passed() for name, each in changed}
+        return {
+            name: each.has_passed()
+            for name, each in self.watched.items()
+            if name in self.engine.state.noted or (each.captures and each.weights())
+        }
 
-    def settle(self, changes: Iterable[ReferenceCaptured]) -> None:
+    def settle(self, changes: Iterable[ReferenceDelta]) -> None:
+        state = self.engine.state
         for each in changes:
-            each.settle()
+            state.settled[each.of.id] = Counter(state.rows[each.of.id])
+            state.told.pop(each.of.id, None)
+            state.noted.pop(each.of.id, None)
 
-    def forget_large(self, changes: Iterable[ReferenceCaptured]) -> None:
+    def forget_large(self, changes: Iterable[ReferenceDelta]) -> None:
         for each in changes:
-            self.changes.large.pop(each.of.id, None)
+            self.engine.state.noted.pop(each.of.id, None)
 
     def can_take_back(self, relation: Relation) -> bool:
         return relation.id in self.watched
 
     @contextmanager
-    def before(self, changes: Iterable[ReferenceCaptured]) -> Iterator[None]:
-        rows = self._state().rows
-        now = {each.of.id: rows[each.of.id] for each in changes}
-        for name in now:
-            rows[name] = list(self.changes.settled[name].elements())
+    def before(self, changes: Iterable[ReferenceDelta]) -> Iterator[None]:
+        state = self.engine.state
+        now = {each.of.id: state.rows[each.of.id] for each in changes}
+        state.rows |= {name: list(state.settled[name].elements()) for name in now}
         try:
             yield
         finally:
-            rows.update(now)
-
-    def explain_screener(self, alternatives: tuple[Alternative, ...] | None) -> str:
-        return "" if alternatives is None else " or ".join(map(str, alternatives))
+            state.rows |= now

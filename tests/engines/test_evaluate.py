@@ -148,11 +148,6 @@ def test_weights_are_summed_and_nothing_is_left_out_but_nothing(engine: Any) -> 
     assert Counter(pairs(engine).compile(whole()).summed()) == Counter([(1, 5)])
 
 
-def test_rows_are_counted_with_sums(engine: Any) -> None:
-    found = pairs(engine).compile(whole()).counted((0,), (1,), None, many=True)
-    assert Counter(found) == Counter([(1, 3, 5), (2, 2, 0)])
-
-
 def test_a_foreign_function_is_called_with_its_arguments(engine: Any) -> None:
     columns = (Column("n", INTEGER), Column("m", INTEGER))
     up_to = Relation("up_to", columns, 1, Kind.FOREIGN, Semantics.BAG)

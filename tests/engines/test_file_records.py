@@ -24,8 +24,8 @@ CHANGES = RecordKind(
 
 
 @pytest.fixture
-def records(engine: Any) -> Records:
-    found: Records = engine.connection.records
+def records(file_engine: Any) -> Records:
+    found: Records = file_engine.connection.records
     if not found.exist(LOGS):
         found.make_room(LOGS)
         found.make_room(CHANGES)
@@ -79,13 +79,13 @@ def test_the_first_of_them_can_be_counted_and_removed(records: Records) -> None:
     assert [row[1] for row in records.find(LOGS)] == ["high"]
 
 
-def test_a_rollback_takes_records_back(engine: Any, records: Records) -> None:
-    engine.connection.begin()
+def test_a_rollback_takes_records_back(file_engine: Any, records: Records) -> None:
+    file_engine.connection.begin()
     records.remove(LOGS, {})
-    engine.connection.rollback()
-    assert len(engine.connection.records.find(LOGS)) == 2
+    file_engine.connection.rollback()
+    assert len(file_engine.connection.records.find(LOGS)) == 2
 
 
-def test_a_counter_counts_from_one(engine: Any) -> None:
-    engine.numbers.create({})
-    assert [engine.connection.records.count_up("turn") for _ in range(3)] == [1, 2, 3]
+def test_a_counter_counts_from_one(file_engine: Any) -> None:
+    file_engine.numbers.create({})
+    assert [file_engine.connection.records.count_up("turn") for _ in range(3)] == [1, 2, 3]

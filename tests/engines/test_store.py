@@ -129,15 +129,15 @@ def _fail_after(engine: Any, row: tuple[int, int]) -> None:
         raise ZeroDivisionError
 
 
-def test_numbers_belong_to_their_transaction(engine: Any) -> None:
-    engine.numbers.create({"version": 0, "next": 7})
-    engine.connection.begin()
-    engine.numbers.set("version", 3)
-    engine.numbers.set("new", 1)
-    engine.connection.rollback()
-    assert engine.numbers.get("version") == 0
-    assert engine.numbers.get("new") is None
-    engine.numbers.raise_to("next", 5)
-    assert engine.numbers.get("next") == 7
-    engine.numbers.raise_to("next", 9)
-    assert engine.numbers.get("next") == 9
+def test_numbers_belong_to_their_transaction(file_engine: Any) -> None:
+    file_engine.numbers.create({"version": 0, "next": 7})
+    file_engine.connection.begin()
+    file_engine.numbers.set("version", 3)
+    file_engine.numbers.set("new", 1)
+    file_engine.connection.rollback()
+    assert file_engine.numbers.get("version") == 0
+    assert file_engine.numbers.get("new") is None
+    file_engine.numbers.raise_to("next", 5)
+    assert file_engine.numbers.get("next") == 7
+    file_engine.numbers.raise_to("next", 9)
+    assert file_engine.numbers.get("next") == 9

@@ -26,7 +26,6 @@ from harken.engines.protocol.prepared_queries import Query
 from harken.ir.clauses import Program
 from harken.ir.relations import Relation
 from harken.planner.prepare import Plan
-from harken.values.rows import Row
 
 BuiltFrom = TypeVar("BuiltFrom", contravariant=True)
 Change = TypeVar("Change", contravariant=True)
@@ -86,9 +85,6 @@ class Kept(Protocol[BuiltFrom, Change]):
         """It was not brought up to date: it does not hold any more."""
 
     def drop(self) -> None: ...
-
-    def rows(self) -> list[Row]:
-        """The rows that plans read."""
 
     def size(self) -> int:
         """How many rows are kept."""

@@ -169,9 +169,6 @@ class KeptTables:
         for table in self._tables:
             self.connection.run(f"DROP TABLE IF EXISTS {table}")
 
-    def rows(self) -> list[Row]:
-        return self.connection.rows(f"SELECT * FROM {self._tables[0]}")
-
     def size(self) -> int:
         return int(self.connection.value(f"SELECT count(*) FROM {self._tables[0]}"))
 
