@@ -108,7 +108,8 @@ def fault(error: Exception) -> HarkenError:
                 code="disk-error",
                 hint="check the disk and its limits, and run it again",
             )
-        case apsw.ConstraintError():
+        case apsw.ConstraintError() | apsw.MismatchError():
+            # NULL for a key of one whole number is a mismatch of types to SQLite.
             return _constraint(text)
         case apsw.TooBigError():
             return ValueFault(

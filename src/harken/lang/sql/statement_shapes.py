@@ -39,7 +39,7 @@ _TOKEN = re.compile(
     | (?P<number>[0-9]+(?:\.[0-9]+)?(?![A-Za-z_0-9.'"`]))
     | (?P<quoted>`[^`]*`|"[^"\\]*"(?!\s*['"]))
     | (?P<semicolon>;)
-    | (?P<sign>[(),.=<>*+?:!|%]|-(?!-)|/(?!\*))
+    | (?P<sign>[(),=<>*+?:!|%]|\.(?![0-9])|-(?!-)|/(?!\*))
     """,
     re.VERBOSE | re.ASCII,
 )
@@ -149,6 +149,8 @@ def _constant(text: str) -> tuple[int | Decimal | str, str]:
     the digits. Nothing if it is not cut out."""
     if text[0] == "'":
         return text[1:-1].replace("''", "'"), "§t"
+    if text[0] == "0" and text[1:2].isdigit():
+        return text, ""  # the column of SELECT 007 is called 007
     if text.isdigit():
         return (int(text), "§i") if len(text) <= DIGITS else (text, "")
     if len(text) > DIGITS:

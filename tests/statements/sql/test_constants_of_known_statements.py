@@ -1,0 +1,42 @@
+"""Statements that come again with other constants, and were once answered with the first ones."""
+
+from __future__ import annotations
+
+import pytest
+
+import harken
+
+OFTEN = 3
+"""The first run of a statement learns it, later ones use what was learned."""
+
+
+def run(texts: list[str], kept: int) -> list[object]:
+    found: list[object] = []
+    with harken.connect(settings={"statement_cache": kept}) as db:
+        db.sql("CREATE TABLE t (id INT PRIMARY KEY, v INT); INSERT INTO t VALUES (1, 1), (2, 2)")
+        for text in texts * OFTEN:
+            try:
+                result = db.sql(text)[0]
+            except harken.HarkenError as error:
+                found.append((error.code, error.message, error.hint))
+            else:
+                found.append((result.columns, list(map(str, result.types)), result.rows))
+    return found
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pytest.param(["SELECT .5;", "SELECT .05;"], id="a point without a digit before it"),
+        pytest.param(["SELECT id FROM t WHERE 0.07 > .5;", "SELECT id FROM t WHERE 0.07 > .05;"]),
+        pytest.param(
+            ["SELECT 7", "SELECT 007", "SELECT 7;", "SELECT 007;"], id="the column's name"
+        ),
+        pytest.param(["SELECT 1.5 FROM t", "SELECT 01.5 FROM t"], id="the name of a decimal"),
+        pytest.param(
+            ["UPDATE t SET id = id + NULL WHERE id > 1"], id="NULL for a key of whole numbers"
+        ),
+    ],
+)
+def test_constants_are_those_of_the_text(texts: list[str]) -> None:
+    assert run(texts, 1000) == run(texts, 0)
