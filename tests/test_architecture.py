@@ -291,6 +291,92 @@ def test_nobody_reaches_for_the_private_name_of_another_object() -> None:
     assert list(private_to_others("self._network._chooser.ask()")) == ["1: self._network._chooser"]
 
 
+CUTS = {"startswith", "endswith", "removeprefix", "removesuffix", "partition", "split", "find"}
+NO_RELATIONS = {"term", "variable", "op", "type_", "each.type", "columns[-1]", "column", "file"}
+"""What has a name too and is no relation, nor what a relation was called by its user."""
+MAKES_PLANS = (
+    *("ir", "calculus", "planner", "maintenance", "propagation", "database", "consumers"),
+    *("statements", "api", "engines.protocol", "engines.sqlite", "engines.placement"),
+)
+
+
+def cut_names(source: str) -> Iterator[str]:
+    """Where the name or the id of something is looked into, by its parts or a pattern."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Attribute(value=of, attr="id" | "name"), attr=verb)
+            ) if verb in CUTS and ast.unparse(of) not in NO_RELATIONS:
+                yield f"{node.lineno}: {ast.unparse(node)}"
+            case ast.Call(
+                func=ast.Attribute(attr="match" | "fullmatch" | "search" | "sub"), args=given
+            ) if any(ast.unparse(each).endswith((".id", "relation.name")) for each in given):
+                yield f"{node.lineno}: {ast.unparse(node)}"
+
+
+def test_no_part_of_the_name_of_a_relation_means_anything() -> None:
+    """What a relation is for is its `role`, and what it was made from is its `of`."""
+    found = [
+        f"{module}:{place}"
+        for module, path in modules()
+        if is_inside(module.removeprefix("harken."), MAKES_PLANS)
+        for place in cut_names(path.read_text("utf-8"))
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ('relation.id.startswith("old ")', 1),
+        ('each.relation.name.removeprefix("m_")', 1),
+        ('re.match("Δ(.*)", goal.id)', 1),
+        ('variable.name.startswith("_G")', 0),
+    ],
+)
+def test_a_look_into_a_name_is_found(source: str, count: int) -> None:
+    assert len(list(cut_names(source))) == count
+
+
+def computed_values(source: str) -> Iterator[str]:
+    """Where the value of a constant is computed with or compared with another than by equality."""
+    for node in ast.walk(ast.parse(source)):
+        parts: list[ast.expr] = []
+        match node:
+            case ast.BinOp(left=left, right=right):
+                parts = [left, right]
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Invert(), operand=operand):
+                parts = [operand]
+            case ast.Compare(left=left, ops=ops, comparators=others) if any(
+                isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in ops
+            ):
+                parts = [left, *others]
+        if any(isinstance(each, ast.Attribute) and each.attr == "value" for each in parts):
+            yield f"{node.lineno}: {ast.unparse(node)}"
+
+
+def test_the_ir_evaluates_nothing() -> None:
+    """It knows the types of values, and of functions their names and signatures: what computes lies
+    in `values` and in the engines."""
+    folders = [(module, path) for module, path in modules() if folder(module) == "ir"]
+    assert len(folders) > 10
+    wrong = [
+        f"{module} imports {name}"
+        for module, path in folders
+        for _, name in imports(path.read_text("utf-8"), module)
+        if name.split(".")[0] in ("math", "operator", "statistics", "re", "random")
+        or (name.startswith("harken.values.") and not name.startswith("harken.values.types."))
+    ]
+    wrong += [
+        f"{module}:{place}"
+        for module, path in folders
+        for place in computed_values(path.read_text("utf-8"))
+    ]
+    assert not wrong, "\n".join(wrong)
+    assert list(computed_values("left.value + right.value")) == ["1: left.value + right.value"]
+    assert not list(computed_values("left.value == right.value"))
+
+
 SQL_STATEMENT = re.compile(
     r"\s*(SELECT .* FROM|INSERT (INTO|OR)|DELETE FROM|UPDATE \S+ SET|PRAGMA|SAVEPOINT"
     r"|(CREATE|DROP|ALTER) (TEMP |UNIQUE )?(TABLE|INDEX|TRIGGER|VIEW) )",

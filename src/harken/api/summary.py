@@ -171,9 +171,7 @@ def _read_by(internals: Internals, relation: Relation) -> tuple[Read, ...]:
 def _reads(nodes: tuple[NodeExplanation, ...]) -> tuple[Read, ...]:
     """Without the activations of a rule, which are an internal matter."""
     return tuple(
-        Read(each.id, each.rows)
-        for each in nodes
-        if each.rows is not None and not each.id.startswith("activations of ")
+        Read(each.id, each.rows) for each in nodes if each.rows is not None and not each.is_internal
     )
 
 

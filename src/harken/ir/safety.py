@@ -25,7 +25,7 @@ from harken.ir.clauses import (
     literal_variables,
 )
 from harken.ir.relations import Kind, Relation
-from harken.ir.terms import Term, Variable
+from harken.ir.terms import Term, Variable, is_generated
 from harken.values.types import INTEGER
 
 Needs = Mapping[str, frozenset[int]]
@@ -262,6 +262,6 @@ def _unsafe(waiting: list[Literal], known: set[Variable]) -> SafetyFault:
 
 
 def _spoken(variable: Variable) -> str:
-    if variable.name.startswith("_G"):
+    if is_generated(variable):
         return f"a value of type {variable.type} in this expression"
     return f"{variable.name.lower()} ({variable.type})"

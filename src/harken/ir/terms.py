@@ -68,3 +68,8 @@ Term: TypeAlias = Variable | Constant | Parameter
 def variables(terms: Iterable[Term]) -> tuple[Variable, ...]:
     """The variables among terms, in their order."""
     return tuple(term for term in terms if isinstance(term, Variable))
+
+
+def is_generated(variable: Variable) -> bool:
+    """Did a translation make the variable, for an expression that has no name?"""
+    return variable.name.startswith("_G")

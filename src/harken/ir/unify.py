@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harken.ir.clauses import Comparison, Literal, substitute, substitute_term
-from harken.ir.terms import Term, Variable
+from harken.ir.terms import Term, Variable, is_generated
 from harken.values.types import Hierarchy
 
 Substitution = dict[Variable, Term]
@@ -65,7 +65,3 @@ def _choose_variable(
     if hierarchy.is_subtype(right.type, left.type) and left.type != right.type:
         return left, right
     return right, left
-
-
-def is_generated(variable: Variable) -> bool:
-    return variable.name.startswith("_G")

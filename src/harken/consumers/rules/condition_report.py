@@ -15,7 +15,7 @@ from harken.database.runtime import Runtime
 from harken.engines.access_paths import Reach, described
 from harken.engines.protocol import AnyKept, Engine, KeptCounts
 from harken.ir.printer import print_clause, print_definition, print_literal, print_program
-from harken.ir.relations import Kind, Relation
+from harken.ir.relations import Kind, Relation, Role
 from harken.maintenance import tuning
 from harken.maintenance.decisions import Decision
 from harken.maintenance.nodes import DerivedNode, Monitored, Node, TotalsNode, ViewNode
@@ -114,6 +114,8 @@ class NodeExplanation:
     influents: tuple[str, ...]
     clauses: str
     rows: int | None = None
+    is_internal: bool = False
+    """A relation that only Harken knows, such as the activations of a rule."""
     indexes: tuple[str, ...] = ()
     events: ScreenerExplanation | None = None
     """The test that decides whether a change is recorded; None if every change is."""
@@ -362,6 +364,7 @@ class _Nodes:
             influents=(),
             clauses="",
             rows=self.runtime.engine.count(relation),
+            is_internal=relation.role is Role.ACTIVATIONS,
             indexes=self.runtime.engine.indexes.of(relation),
             events=_screener(self.runtime.engine, screener.row_tests),
             checks=_screener(self.runtime.engine, screener.moment_tests),
