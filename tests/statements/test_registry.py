@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import json
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
 
 import harken
 from harken import cli
 from harken.database.catalog import Catalog
+from harken.database.results import Result
 from harken.database.runtime import Runtime
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function
+from harken.shell.completion import NameCompleter
 from harken.shell.loop import Loop
-from harken.statements import language_registry
+from harken.statements.completing import Candidates, KnownNames, Place
 from harken.statements.language_registry import (
     NO_OPTIONS,
     RunOptions,
@@ -26,6 +32,8 @@ from harken.statements.language_registry import (
     language_named,
     language_of_suffix,
     languages,
+    register,
+    withdraw,
 )
 
 
@@ -70,11 +78,14 @@ class Session:
 
 
 class Plain:
+    """A toy language, which is usable everywhere by being registered."""
+
     name = "plain"
     title = "Plain text"
     suffixes: tuple[str, ...] = (".plain",)
     help = "Write what you like."
-    keywords: tuple[str, ...] = ()
+    quote = '"'
+    end = "."
 
     def session(self, parts: SessionParts) -> Session:
         return Session(parts)
@@ -84,6 +95,13 @@ class Plain:
 
     def split(self, text: str) -> list[tuple[int, str]]:
         return [(0, text)]
+
+    def complete(self, place: Place, names: KnownNames) -> Candidates:
+        yield "greeting", ("good morning", "good night")
+        yield "table", names.tables()
+
+    def format(self, result: Result, *, as_json: bool = False) -> list[str]:
+        return result.json_lines() if as_json else [f"* {line}" for line in result.lines()]
 
     def monitoring(self, text: str) -> tuple[int, str]:
         return 0, ""
@@ -99,8 +117,11 @@ class Plain:
 
 
 @pytest.fixture
-def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(language_registry._LANGUAGES, "plain", Plain())
+def plain() -> Iterator[None]:
+    language = Plain()
+    register(language)
+    yield
+    withdraw(language)
 
 
 def harken_command(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
@@ -139,8 +160,69 @@ def test_the_shell_takes_a_new_language(capsys: pytest.CaptureFixture[str]) -> N
     loop = Loop(harken.connect())
     loop.read(io.StringIO("plain\ngood morning\nhelp\nsql SELECT 1 AS one;\nplain again\n"))
     out = capsys.readouterr().out
-    assert "good morning" in out
+    assert "* good morning" in out
     assert Plain.help in out
     assert "again" in out
     assert not loop.failed
     assert loop.language == "plain"
+
+
+@pytest.mark.usefixtures("plain")
+def test_completion_asks_the_language(capsys: pytest.CaptureFixture[str]) -> None:
+    db = harken.connect()
+    db.sql("CREATE TABLE goose (n INT)")
+
+    def found(text: str) -> list[str]:
+        completer = NameCompleter(db, lambda: "plain")
+        return [each.text for each in completer.get_completions(Document(text), CompleteEvent())]
+
+    assert found("so goo") == ["good morning", "good night", "goose"]
+    assert found('"goo') == []
+    assert found("sq") == ["sql"]  # the commands of the shell, at the beginning
+
+
+@pytest.mark.usefixtures("plain")
+def test_run_shows_a_result_as_the_language_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "words.plain"
+    program.write_text("good\n")
+    assert harken_command(monkeypatch, "run", program) == 0
+    assert capsys.readouterr().out == "* good\n"
+
+
+KNOWS_ONE_LANGUAGE = {
+    "dbapi/statement_kinds.py": "DB-API speaks SQL alone; begins transactions before changes",
+}
+"""Modules that look into texts which are of one language anyway."""
+SNIFFS = re.compile(r"\b(CREATE|SELECT|INSERT|create (view|table|function|rule)|\.decl)\b")
+
+
+def sniffing(source: str) -> list[int]:
+    """The lines on which a text is asked whether it begins like, or matches, words of a
+    language."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("startswith", "match", "search", "fullmatch", "compile")
+        and any(
+            isinstance(part, ast.Constant)
+            and isinstance(part.value, str)
+            and SNIFFS.search(part.value)
+            for part in ast.walk(node)
+        )
+    ]
+
+
+def test_nothing_sniffs_a_language_from_a_text() -> None:
+    """Files say it by their suffix, definitions by the catalog, people by its name."""
+    root = Path(harken.__file__).parent
+    found = {
+        str(path.relative_to(root)): lines
+        for path in root.glob("**/*.py")
+        if (lines := sniffing(path.read_text("utf-8")))
+    }
+    assert found.keys() == KNOWS_ONE_LANGUAGE.keys(), found
+    assert sniffing('text.upper().startswith("SELECT")') == [1]

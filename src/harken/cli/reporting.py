@@ -14,20 +14,24 @@ from contextlib import contextmanager
 import typer
 
 from harken.cli.options import Format
+from harken.database.language_names import AMOSQL
 from harken.database.results import Result, to_json
 from harken.errors import HarkenError
 from harken.packages import missing_package
+from harken.statements.language_registry import language_named
 
 
 class CommandError(HarkenError):
     """cannot-read, cannot-open, not-utf-8, unknown-suffix, unsupported; internal for a bug."""
 
 
-def writer(format: Format) -> Callable[[Result], None]:
-    """Prints each result at once, so that a reader at the other end of a pipe need not wait."""
+def writer(format: Format, language: str = AMOSQL) -> Callable[[Result], None]:
+    """Prints each result as the language shows it, and at once, so that a reader at the other end
+    of a pipe need not wait."""
+    spoken = language_named(language)
 
     def write(result: Result) -> None:
-        lines = result.lines() if format is Format.TEXT else result.json_lines()
+        lines = spoken.format(result, as_json=format is not Format.TEXT)
         if lines:
             print("\n".join(lines), flush=True)
 

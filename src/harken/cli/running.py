@@ -81,7 +81,7 @@ def run(
                     database.run_program(
                         program.language,
                         program.text,
-                        writer(format),
+                        writer(format, program.language),
                         source,
                         facts=facts,
                         output=None if output == "-" else output,

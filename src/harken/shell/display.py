@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 
 from harken.cli.result_tables import table_lines
+from harken.database.language_names import SQL
 from harken.database.results import Result
 from harken.errors import counted
+from harken.statements.language_registry import language_named
 
 PAGER = "less -SRFX"
 """Lines are not folded but scrolled sideways, and what fits on the screen is just printed."""
@@ -22,8 +24,8 @@ PAGER = "less -SRFX"
 class Plain:
     """Rows as `harken run` prints them, and nothing else."""
 
-    def show(self, result: Result) -> None:
-        lines = result.lines()
+    def show(self, result: Result, language: str = SQL) -> None:
+        lines = language_named(language).format(result)
         if lines:
             print("\n".join(lines), flush=True)
 
@@ -45,9 +47,9 @@ class Tables(Plain):
         self.paging = True
         self._rows: int | None = None
 
-    def show(self, result: Result) -> None:
+    def show(self, result: Result, language: str = SQL) -> None:
         if result.kind != "rows" or not result.columns:
-            super().show(result)
+            super().show(result, language)
             return
         self.put(list(table_lines(result)))
         self._rows = len(result.rows)

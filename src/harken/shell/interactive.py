@@ -40,10 +40,11 @@ def interact(
     display = Tables()
     display.timing, display.paging = preferences.timing, preferences.paging
     loop = Loop(db, language or known_language(preferences.language), display)
-    title = language_named(loop.language).title
-    end = "." if loop.language not in (SQL, AMOSQL) else ";"
+    spoken = language_named(loop.language)
     shown = "in memory" if path == ":memory:" else path
-    print(WELCOME.format(version=harken.__version__, path=shown, title=title, end=end))
+    print(
+        WELCOME.format(version=harken.__version__, path=shown, title=spoken.title, end=spoken.end)
+    )
     session = prompt_session(loop, history(home / ".harken_history"))
     while True:
         try:

@@ -14,7 +14,7 @@ from harken.database.language_names import SQL
 from harken.database.results import Result
 from harken.shell.backslash_commands import BackslashCommands
 from harken.shell.display import Plain
-from harken.statements.language_registry import language_named, languages
+from harken.statements.language_registry import language_named, language_of_suffix, languages
 
 LEAVING = ("quit", "exit")
 
@@ -104,11 +104,11 @@ class Loop:
     def run_file(self, text: str, source: str) -> None:
         """Run the text of a file, in the language that its suffix tells."""
         suffix = "." + source.rpartition(".")[2]
-        known = next((each.name for each in languages() if suffix in each.suffixes), None)
+        known = language_of_suffix(suffix)
+        language = known.name if known else self.language
+        show = partial(self.display.show, language=language)
         self._timed(
-            lambda: self.db.run_program(
-                known or self.language, text, self.display.show, source, warn=self.display.warn
-            )
+            lambda: self.db.run_program(language, text, show, source, warn=self.display.warn)
         )
 
     def _run_statements(self, text: str, first_line: int) -> bool:
@@ -127,7 +127,7 @@ class Loop:
 
         def show(result: Result) -> None:
             gave_rows.append(result)
-            self.display.show(result)
+            self.display.show(result, language=self.language)
 
         self.db.run_program(self.language, text, show, warn=self.display.warn)
         if any(each.kind == "rows" for each in gave_rows):

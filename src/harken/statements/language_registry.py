@@ -19,11 +19,13 @@ from typing import Any, Protocol
 from harken.consumers.rules.rules import Rules
 from harken.database.catalog import Catalog
 from harken.database.changes import Change
+from harken.database.results import Result
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.errors import NameFault
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function
+from harken.statements.completing import Candidates, KnownNames, Place
 from harken.statements.declaration import Declaration
 
 
@@ -97,8 +99,10 @@ class Language(Protocol):
     """Of its files."""
     help: str
     """The text of `help` in the shell."""
-    keywords: tuple[str, ...]
-    """For completion."""
+    quote: str
+    """What texts are written in."""
+    end: str
+    """What a statement ends with."""
 
     # --- programs --------------------------------------------------------------------------
 
@@ -109,6 +113,12 @@ class Language(Protocol):
 
     def split(self, text: str) -> list[tuple[int, str]]:
         """The parts of a text that the shell runs one after another, each with its offset."""
+
+    def complete(self, place: Place, names: KnownNames) -> Candidates:
+        """What can stand at a place."""
+
+    def format(self, result: Result, *, as_json: bool = False) -> list[str]:
+        """How a result is shown: as lines for people, or as lines of JSON."""
 
     def monitoring(self, text: str) -> tuple[int, str] | None:
         """How many views a program wants to watch, and a program that monitors them. None if the
@@ -131,11 +141,24 @@ class Language(Protocol):
         columns could."""
 
 
+class UsualFormat:
+    """Rows as `<1, "x">` and printed values as they are, or JSON as in `harken run --format
+    json`."""
+
+    def format(self, result: Result, *, as_json: bool = False) -> list[str]:
+        return result.json_lines() if as_json else result.lines()
+
+
 _LANGUAGES: dict[str, Language] = {}
 
 
 def register(language: Language) -> None:
     _LANGUAGES[language.name] = language
+
+
+def withdraw(language: Language) -> None:
+    """Undo `register`."""
+    del _LANGUAGES[language.name]
 
 
 def languages() -> Iterable[Language]:

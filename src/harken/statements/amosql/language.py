@@ -16,8 +16,9 @@ from harken.statements.amosql.build import Builder, syntax_of
 from harken.statements.amosql.declared import declarations
 from harken.statements.amosql.definitions import check_function, translate_function
 from harken.statements.amosql.session import Session
+from harken.statements.completing import Candidates, KnownNames, Place
 from harken.statements.declaration import Declaration
-from harken.statements.language_registry import SessionParts, register
+from harken.statements.language_registry import SessionParts, UsualFormat, register
 
 HELP = """\
 Statements end with `;` and may take several lines:
@@ -37,12 +38,13 @@ Tab completes names. Ctrl-C drops what you are typing or stops the statement tha
 docs/amosql.md has the whole language."""
 
 
-class Amosql:
+class Amosql(UsualFormat):
     name = AMOSQL
     title = "AMOSQL"
     suffixes: tuple[str, ...] = (".amosql",)
     help = HELP
-    keywords = KEYWORDS
+    quote = '"'
+    end = ";"
 
     def session(self, parts: SessionParts) -> Session:
         return Session(parts.runtime, parts.transactions, parts.rules)
@@ -60,6 +62,14 @@ class Amosql:
 
     def split(self, text: str) -> list[tuple[int, str]]:
         return [(each.offset, each.text) for each in split(text)]
+
+    def complete(self, place: Place, names: KnownNames) -> Candidates:
+        if place.word.startswith(":"):
+            yield "variable", (f":{name}" for name in names.variables())
+            return
+        yield "function", names.functions()
+        yield "type", names.types()
+        yield "keyword", KEYWORDS
 
     def monitoring(self, text: str) -> None:
         return None

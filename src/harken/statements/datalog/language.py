@@ -15,12 +15,13 @@ from harken.lang.datalog import syntax
 from harken.lang.datalog.components import expand
 from harken.lang.datalog.parser import is_closed, parse
 from harken.planner.prepare import prepare
+from harken.statements.completing import Candidates, KnownNames, Place
 from harken.statements.datalog.bounds import check_bounds
 from harken.statements.datalog.declared import declarations
 from harken.statements.datalog.relation_clauses import translate_relation
 from harken.statements.datalog.session import DatalogSession
 from harken.statements.declaration import Declaration
-from harken.statements.language_registry import SessionParts, register
+from harken.statements.language_registry import SessionParts, UsualFormat, register
 
 HELP = """\
 Facts, rules and queries end with a dot and may take several lines:
@@ -45,12 +46,13 @@ KEYWORDS = (
 """Directives without their dot, types and aggregates."""
 
 
-class Datalog:
+class Datalog(UsualFormat):
     name = DATALOG
     title = "Datalog"
     suffixes: tuple[str, ...] = (".dl",)
     help = HELP
-    keywords: tuple[str, ...] = KEYWORDS
+    quote = '"'
+    end = "."
 
     def session(self, parts: SessionParts) -> DatalogSession:
         return DatalogSession(parts.runtime, parts.transactions, parts.monitor)
@@ -61,6 +63,10 @@ class Datalog:
     def split(self, text: str) -> list[tuple[int, str]]:
         """The statements of a text may be in any order, so it runs as a whole."""
         return [(0, text)]
+
+    def complete(self, place: Place, names: KnownNames) -> Candidates:
+        yield "relation", names.functions()
+        yield "keyword", KEYWORDS
 
     def monitoring(self, text: str) -> tuple[int, str]:
         names = list(dict.fromkeys(_watched(text)))

@@ -12,9 +12,11 @@ from harken.errors import HarkenError
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function
 from harken.lang.sql.parser import cut, is_closed
+from harken.statements.completing import Candidates, KnownNames, Place
 from harken.statements.declaration import Declaration
-from harken.statements.language_registry import SessionParts, register
+from harken.statements.language_registry import SessionParts, UsualFormat, register
 from harken.statements.sql.declared import declarations
+from harken.statements.sql.name_completion import complete
 from harken.statements.sql.rechecking import recheck
 from harken.statements.sql.session import SqlSession
 from harken.statements.sql.view_clauses import translate_view
@@ -47,12 +49,13 @@ KEYWORDS = tuple(_WORDS.split())
 """The words that Harken's statements begin with or consist of, not all that SQL reserves."""
 
 
-class Sql:
+class Sql(UsualFormat):
     name = SQL
     title = "SQL"
     suffixes: tuple[str, ...] = (".sql",)
     help = HELP
-    keywords = KEYWORDS
+    quote = "'"
+    end = ";"
 
     def session(self, parts: SessionParts) -> SqlSession:
         return SqlSession(parts.runtime, parts.transactions, parts.materialized)
@@ -65,6 +68,9 @@ class Sql:
             return cut(text)
         except HarkenError:  # running it reports the error
             return [(0, text)]
+
+    def complete(self, place: Place, names: KnownNames) -> Candidates:
+        return complete(place, names, KEYWORDS)
 
     def monitoring(self, text: str) -> None:
         return None
