@@ -28,6 +28,7 @@ from harken.bench import (
     query,
     sql_lake,
     sql_sweep,
+    statements,
     tpch,
     waves,
 )
@@ -65,7 +66,7 @@ def measured(little_garbage: None) -> list[Figure]:
     resident = [
         name
         for name in bench.BENCHMARKS
-        if name not in ("lake", "sql", "closure", "counting", "waves")
+        if name not in ("lake", "sql", "closure", "counting", "waves", "statements")
     ]
     runs = (bench.run(name, SIZES.get(name, [300]), 1) for name in resident)
     with pytest.MonkeyPatch.context() as patch:
@@ -99,6 +100,14 @@ def test_small_transactions_at_a_toy_size(monkeypatch: pytest.MonkeyPatch) -> No
     assert ("waves-writers", "two/one", "<= 2") in found
     assert ("waves-beside", "with/without", "<= 1.1") in found
     assert ("waves-grouped", "a view/of 1", "<= 1.1") in found
+
+
+def test_single_statements_at_a_toy_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PostgreSQL takes part where the machine has it."""
+    monkeypatch.setattr(statements, "TURN", 5)
+    found = {(each.name, each.measure) for each in bench.run("statements", [50], 1)}
+    kinds = ("update", "insert", "select", "delete")
+    assert {(f"statements-{kind}", "harken/sqlite") for kind in kinds} <= found
 
 
 @pytest.mark.nightly  # it starts a Spark of its own
