@@ -8,6 +8,7 @@ its guards hold:
 
     the graph is what it was, and no strategy is forced   otherwise the program is dropped
     few rows have changed, what is kept is valid           asked by the program itself
+    totals that it does not follow are not kept by now     they would be out of date
     nobody traces the wave, wants rows that were lost, or has a view defined again
 
 Views with events, views that ask for the time, recursions, relations in the lake and Python
@@ -65,6 +66,8 @@ class Program:
     """Views of which only what they gained is read."""
     strategies: dict[str, Strategy]
     """What each node does."""
+    unkept: list[TotalsNode]
+    """Totals that it does not follow, because they were not kept when it was planned."""
     runs: int = 0
 
 
@@ -116,6 +119,9 @@ class CompiledWaves:
             consumer = consumer_of(name)
             if consumer is not None and consumer.wants_minus(name):
                 return None
+        if any(node.table.holds() for node in program.unkept):
+            known.missed += 1  # another session, or another wave, has built them in the meantime
+            return None
         found = program.wave.run()
         if found is None:
             known.missed += 1
@@ -207,7 +213,8 @@ class CompiledWaves:
         wave = self.engine.waves.compile(planned.steps, captured, tuning.SMALL_CHANGE)
         if wave is None:
             return None
-        return Program(wave, planned.read, planned.without_losses, planned.strategies())
+        strategies = planned.strategies()
+        return Program(wave, planned.read, planned.without_losses, strategies, planned.unkept)
 
     # --- looking at it -----------------------------------------------------------------------
 
@@ -233,6 +240,7 @@ class PlannedWave:
     read: dict[str, tuple[ViewNode, frozenset[str], Decision]] = field(default_factory=dict)
     without_losses: list[str] = field(default_factory=list)
     steps: list[WaveStep] = field(default_factory=list)
+    unkept: list[TotalsNode] = field(default_factory=list)
     _decisions: dict[str, Decision] = field(default_factory=dict)
     _sizes: dict[str, int] = field(default_factory=dict)
     _reached: dict[int, dict[str, Node]] = field(default_factory=dict)
@@ -305,6 +313,7 @@ class PlannedWave:
             if decision.reason is not Because.NOT_WORTH_KEEPING or node.table.holds():
                 raise NotCompiled
             plan.skip(node)
+            self.unkept.append(node)
             return
         below = frozenset(self._sizes.keys() & node.part.influents.keys())
         yield Follow(node.table, node.followers_of(below, self.planning), node.delta)
