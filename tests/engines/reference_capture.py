@@ -114,8 +114,8 @@ class ReferenceCapture:
     def delta(self, relation: Relation) -> ReferenceDelta:
         return ReferenceDelta(self.engine, relation, captures=False)
 
-    def watch(self, relation: Relation, *, told: bool = False) -> ReferenceDelta:
-        self.watched[relation.id] = ReferenceDelta(self.engine, relation, captures=not told)
+    def watch(self, relation: Relation, *, reported: bool = False) -> ReferenceDelta:
+        self.watched[relation.id] = ReferenceDelta(self.engine, relation, captures=not reported)
         return self.watched[relation.id]
 
     def pending(self) -> Mapping[str, bool]:

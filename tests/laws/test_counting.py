@@ -94,9 +94,9 @@ def test_whenever_it_begins_and_ends(first: int, monkeypatch: pytest.MonkeyPatch
             text += f"\n.commit\n{script}"
             client.follow(script, meaning(program), text)
             for node in nodes(client):
-                if node.tally is not None:
-                    counted[node.tally.is_counting] += 1
-                    node.tally.was_useless = False
+                if node.counting_history is not None:
+                    counted[node.counting_history.is_counting] += 1
+                    node.counting_history.was_useless = False
         client.db.close()
     assert counted[True]
     assert counted[False]

@@ -18,7 +18,7 @@ import harken
 from harken import Database
 from harken.engines.protocol import BrokenOff
 from harken.maintenance import capacities, measurement_store, tuning
-from harken.maintenance.decisions import Because, Decision, DecisionLog
+from harken.maintenance.decisions import Decision, DecisionLog, DecisionReason
 from harken.maintenance.measurements import Experience
 from harken.maintenance.nodes import DerivedNode, Node, TotalsNode
 from harken.maintenance.strategies import Strategy, base
@@ -198,34 +198,34 @@ def test_naive_evaluation_is_known_to_grow_with_the_tables() -> None:
     assert known.budget > 3.0
 
 
-@pytest.mark.parametrize(("is_far", "seconds"), [(False, 19.0), (True, 34.0)])
+@pytest.mark.parametrize(("reads_lake", "seconds"), [(False, 19.0), (True, 34.0)])
 def test_what_cannot_be_broken_off_is_not_taken_for_faster_than_it_was(
-    is_far: bool, seconds: float
+    reads_lake: bool, seconds: float
 ) -> None:
-    known, case = Experience({}, is_far=is_far), ("incremental", frozenset({"f"}))
+    known, case = Experience({}, reads_lake=reads_lake), ("incremental", frozenset({"f"}))
     known.note(case, 10, 1.0)
     known.note(case, 100, 4.0)
     assert known.expected(case, 1000) == pytest.approx(seconds)
 
 
 def test_far_away_a_guess_that_is_close_is_found_out_once() -> None:
-    known, case = Experience({}, is_far=True), ("incremental", frozenset({"f"}))
+    known, case = Experience({}, reads_lake=True), ("incremental", frozenset({"f"}))
     known.note_naive(7.7)
     known.note(case, 100, 0.1)
     known.note(case, 1000, 1.0)
     assert known.expected(case, 10_000) == pytest.approx(10.0)
-    assert not known.prefers_naive(case, 10_000)
-    assert known.prefers_naive(case, 20_000)
+    assert not known.prefers_recomputing(case, 10_000)
+    assert known.prefers_recomputing(case, 20_000)
     known.note(case, 10_000, 10.0)
-    assert known.prefers_naive(case, 10_000)
+    assert known.prefers_recomputing(case, 10_000)
 
 
-@pytest.mark.parametrize(("is_far", "seconds"), [(False, 4.0), (True, 40.0)])
+@pytest.mark.parametrize(("reads_lake", "seconds"), [(False, 4.0), (True, 40.0)])
 def test_what_had_to_be_broken_off_takes_no_less_for_more_rows(
-    is_far: bool, seconds: float
+    reads_lake: bool, seconds: float
 ) -> None:
     """Spark would not be broken off."""
-    known, case = Experience({}, is_far=is_far), ("incremental", frozenset({"f"}))
+    known, case = Experience({}, reads_lake=reads_lake), ("incremental", frozenset({"f"}))
     known.note(case, 100, 2.0, broken_off=True)
     assert known.expected(case, 1000) == pytest.approx(seconds)
 
@@ -467,11 +467,11 @@ def test_what_had_to_fetch_is_tried_once_more() -> None:
     known, case = Experience({}), ("incremental", frozenset({"member"}))
     known.note_naive(1.0)
     known.note(case, 100, 1.8, has_fetched=True)
-    assert not known.prefers_naive(case, 100)
+    assert not known.prefers_recomputing(case, 100)
     known.note(case, 100, 0.7, has_fetched=True)  # this time it counts alone, and as it is
     assert known.expected(case, 100) == pytest.approx(0.7)
     known.note(case, 100, 2.9, has_fetched=True)
-    assert known.prefers_naive(case, 100)
+    assert known.prefers_recomputing(case, 100)
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -481,9 +481,9 @@ def test_a_strategy_that_was_passed_over_is_tried_again(times: int) -> None:
     for _ in range(times):
         known.note(case, 100, 1.5)
     for _ in range(14):
-        assert known.prefers_naive(case, 100)
+        assert known.prefers_recomputing(case, 100)
         known.forget(case, 100)
-    assert not known.prefers_naive(case, 100)
+    assert not known.prefers_recomputing(case, 100)
 
 
 # --- decisions ---------------------------------------------------------------------------------
@@ -495,8 +495,11 @@ def test_the_decisions_of_a_view_are_remembered_with_reasons_and_numbers(db: Dat
     ways(db, LARGE)
     ways(db, LARGE)
     *_, tried, measured = db.internals.network.chooser.decisions("condition materialized total()")
-    assert tried.decision.reason is Because.BROKEN_OFF
-    assert (measured.decision.strategy, measured.decision.reason) == ("copied", Because.MEASURED)
+    assert tried.decision.reason is DecisionReason.BROKEN_OFF
+    assert (measured.decision.strategy, measured.decision.reason) == (
+        "copied",
+        DecisionReason.MEASURED,
+    )
     numbers = measured.decision.numbers
     assert numbers["changed_rows"] == 1000
     assert numbers["expected_seconds"] > numbers["recompute_seconds"] > 0
@@ -505,14 +508,14 @@ def test_the_decisions_of_a_view_are_remembered_with_reasons_and_numbers(db: Dat
 
 
 def test_equal_decisions_in_a_row_are_one_entry_with_a_count() -> None:
-    log, small = DecisionLog(), Decision(Strategy.INCREMENTAL, Because.SMALL_CHANGE)
+    log, small = DecisionLog(), Decision(Strategy.INCREMENTAL, DecisionReason.SMALL_CHANGE)
     for n in range(10):
         log.add("v", small)
         log.note_seconds("v", float(n))
     (entry,) = log.of("v")
     assert (entry.times, entry.seconds) == (10, 9.0)
     for n in range(20):
-        log.add("v", Decision(Strategy.NAIVE, list(Because)[n % 7]))
+        log.add("v", Decision(Strategy.NAIVE, list(DecisionReason)[n % 7]))
     assert len(log.of("v")) == capacities.REMEMBERED_DECISIONS
 
 
@@ -551,7 +554,7 @@ def test_a_reopened_database_chooses_as_it_had_learnt(tmp_path: Path) -> None:
     with opened(tmp_path / "shop.db") as db:
         assert ways(db, LARGE) == NAIVELY
         last = db.internals.network.chooser.decisions("condition materialized total()")[-1]
-        assert last.decision.reason is Because.MEASURED
+        assert last.decision.reason is DecisionReason.MEASURED
 
 
 def test_what_another_machine_measured_is_not_used(

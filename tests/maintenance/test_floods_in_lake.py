@@ -9,7 +9,7 @@ import pytest
 
 import harken
 from harken.maintenance.chooser import Chooser
-from harken.maintenance.decisions import Because, Decision
+from harken.maintenance.decisions import Decision, DecisionReason
 from harken.maintenance.nodes import TotalsNode
 from harken.maintenance.strategies import Strategy
 
@@ -52,4 +52,7 @@ def test_totals_are_followed_where_that_takes_less(
         assert totals(db, "UPDATE sale SET v = v + 1").strategy is Strategy.FOLLOWED
         monkeypatch.setattr(Chooser, "naive_seconds", lambda *_: 0.0)
         decision = totals(db, "UPDATE sale SET v = v + 1")
-        assert (decision.strategy, decision.reason) == (Strategy.SKIPPED, Because.MOST_CHANGED)
+        assert (decision.strategy, decision.reason) == (
+            Strategy.SKIPPED,
+            DecisionReason.MOST_CHANGED,
+        )

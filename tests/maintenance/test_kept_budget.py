@@ -9,7 +9,7 @@ import pytest
 
 import harken
 from harken import Database
-from harken.maintenance.decisions import Because
+from harken.maintenance.decisions import DecisionReason
 from harken.maintenance.nodes import TotalsNode
 
 SMALL = 200
@@ -59,7 +59,7 @@ def test_what_does_not_fit_is_not_kept() -> None:
         network = db.internals.network
         totals = [n for n in network.graph.derived.values() if isinstance(n, TotalsNode)]
         taken = [network.chooser.decisions(each.id)[-1].decision.reason for each in totals]
-        assert Because.OVER_BUDGET in taken
+        assert DecisionReason.OVER_BUDGET in taken
         assert "kept_bytes" in str(db.explain("total"))
         db.settings["kept_bytes"] = 2**30
         db.sql("UPDATE member SET v = v + 1 WHERE id = 8")

@@ -15,9 +15,9 @@ import pytest
 import harken
 from harken import Database
 from harken.engines.protocol import BrokenOff
-from harken.maintenance.decisions import Because, Decision
+from harken.maintenance.decisions import Decision, DecisionReason
 from harken.maintenance.nodes import TotalsNode
-from harken.maintenance.recursive_choice import RecursionUpdate
+from harken.maintenance.recursion_update import RecursionUpdate
 from harken.maintenance.strategies import Strategy
 from harken.maintenance.strategies.base import Found, Job, PlannedStrategy
 from harken.propagation import kept_state
@@ -76,7 +76,7 @@ def test_a_recursive_strategy_that_was_asked_for_is_broken_off(
     db, monitor = opened(tmp_path / "g.db", strategy)
     change(db, monitor, "-edge(4, 5).")
     assert attempts == [strategy]
-    assert (last(db).strategy, last(db).reason) == (Strategy.NAIVE, Because.RAN_AWAY)
+    assert (last(db).strategy, last(db).reason) == (Strategy.NAIVE, DecisionReason.RAN_AWAY)
     assert "ran away" in str(db.explain("path"))
     change(db, monitor, "-edge(5, 6).")
     assert attempts == [strategy]  # not tried again for such a change

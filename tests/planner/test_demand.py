@@ -1,4 +1,4 @@
-"""Which rows of far relations a clause can need: shown as the clauses that say the keys.
+"""Which rows of remote relations a clause can need: shown as the clauses that say the keys.
 
 `r(Y, ·) ← q(X, Y)` reads: of r, the rows whose first column is a Y of q. `r` alone is all of it.
 """
@@ -40,12 +40,12 @@ def shown(demand: Demand) -> str:
     return re.sub(r"\bV(\d)\b", lambda found: NAMES[int(found[1]) - 1], text)
 
 
-def asked(program: Program, far: str) -> list[str]:
+def asked(program: Program, remote: str) -> list[str]:
     plan = prepare(program, Hierarchy({}))
-    return [shown(each) for each in demands(plan, is_far(far))]
+    return [shown(each) for each in demands(plan, is_remote(remote))]
 
 
-def is_far(names: str) -> Callable[[Relation], bool]:
+def is_remote(names: str) -> Callable[[Relation], bool]:
     return lambda relation: relation.name in names.split()
 
 
@@ -58,7 +58,7 @@ def facts(*definitions: tuple[str, ...] | str) -> tuple[Facts, Program]:
 
 
 CLAUSES: dict[str, tuple[tuple[Any, ...], str, list[str]]] = {
-    "nothing far is asked for nothing": (("p(X, Y) ← q(X, Y)",), "r", []),
+    "nothing remote is asked for nothing": (("p(X, Y) ← q(X, Y)",), "r", []),
     "a constant": (("p(Z) ← r(1, Z)",), "r", ["r(1, ·)"]),
     "a constant in any column": (("p(Z) ← r(Z, 1)",), "r", ["r(·, 1)"]),
     "nothing is known": (("p(X, Y) ← r(X, Y)",), "r", ["r"]),
@@ -68,7 +68,7 @@ CLAUSES: dict[str, tuple[tuple[Any, ...], str, list[str]]] = {
         "r",
         ["r(X, ·) ← q(Y, X)"],
     ),
-    "one far relation leads to the next": (
+    "one remote relation leads to the next": (
         ("p(Z) ← q(1, Y) ∧ r(Y, Z)",),
         "q r",
         ["q(1, ·)", "r(X, ·) ← q(1, X)"],
@@ -78,7 +78,7 @@ CLAUSES: dict[str, tuple[tuple[Any, ...], str, list[str]]] = {
         "q r",
         ["q", "r(X, ·) ← q(Y, X)"],
     ),
-    "what is here comes before what is far": (
+    "what is here comes before what is remote": (
         ("p(X, Z) ← r(X, Y) ∧ s(Y, Z) ∧ u(X)",),
         "r s",
         ["r(X, ·) ← u(X)", "s(X, ·) ← u(Y) ∧ r(Y, X)"],
@@ -94,7 +94,7 @@ CLAUSES: dict[str, tuple[tuple[Any, ...], str, list[str]]] = {
         ["r(X, ·) ← q(Y, X) ∧ X > 3"],
     ),
     "a negation": (("p(X, Y) ← q(X, Y) ∧ ¬r(X, Y)",), "r", ["r(X, Y) ← q(X, Y)"]),
-    "a far negation does not narrow": (
+    "a remote negation does not narrow": (
         ("p(X, Z) ← q(X, Y) ∧ ¬s(X, Y) ∧ r(Y, Z)",),
         "r s",
         ["r(X, ·) ← q(Y, X)", "s(X, Y) ← q(X, Y)"],
@@ -114,7 +114,7 @@ CLAUSES: dict[str, tuple[tuple[Any, ...], str, list[str]]] = {
         "r s",
         ["r(X, ·) ← q(Y, X)", "s(·, X) ← q(Y, X)"],
     ),
-    "a far row twice": (
+    "a remote row twice": (
         ("p(X, Z) ← r(1, X) ∧ r(X, Z)",),
         "r",
         ["r(1, ·)", "r(X, ·) ← r(1, X)"],
@@ -134,9 +134,9 @@ CLAUSES: dict[str, tuple[tuple[Any, ...], str, list[str]]] = {
 
 @pytest.mark.parametrize("what", CLAUSES)
 def test_demands_of_clauses(what: str) -> None:
-    definitions, far, wanted = CLAUSES[what]
+    definitions, remote, wanted = CLAUSES[what]
     _, program = facts(*definitions)
-    assert sorted(asked(program, far)) == sorted(wanted)
+    assert sorted(asked(program, remote)) == sorted(wanted)
 
 
 def test_a_change_asks_for_what_joins_with_it() -> None:
@@ -174,7 +174,7 @@ def test_too_many_demands_are_whole_relations(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_demands_are_in_an_order_in_which_they_can_be_met() -> None:
-    """The query of each asks only far relations that those before it have brought."""
+    """The query of each asks only remote relations that those before it have brought."""
     _, program = facts("p(W) ← q(1, X) ∧ r(X, Y) ∧ s(Y, Z) ∧ q(Z, W)")
     found = asked(program, "q r s")
     assert found == [
@@ -193,7 +193,7 @@ def test_a_rule_by_itself_asks_by_what_is_a_table_here() -> None:
     tables = [name_of(program, "q"), name_of(program, "s")]
     by_small = {"q": "r(X, ·) ← q(Y, Z) ∧ s(Z, X)", "s": "r(X, ·) ← s(Y, X)"}
     for small, wanted in by_small.items():
-        found = demands_beside(goal, plan, tables, is_far("r"), is_far(small))
+        found = demands_beside(goal, plan, tables, is_remote("r"), is_remote(small))
         assert [shown(each) for each in found] == [wanted]
 
 

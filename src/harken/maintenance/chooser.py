@@ -5,12 +5,12 @@ once. The measurements of a node say what both took before; without measurements
 estimates it from the sizes and fan-outs of the data. `WavePlan` has the decisions of one wave.
 
     chooser.decisions(node_id)      the last few decisions of a node, with what they took
-    chooser.version                 rises whenever a decision may come out otherwise than before
-    chooser.note_change(...)        a wave, decided or repeated, has seen a change of a relation
+    chooser.version                 is increased whenever a decision may differ from the last one
+    chooser.note_change(...)        is called for each changed relation of every wave
 
-A wave that was not timed (`WaveMeasurements.is_timed`) may be repeated without deciding while
-`version` stands. A repeated wave tells `note_change`, and `note_settled` if `is_settled`, what it
-did, so that a decision that is due for another look raises the version.
+A wave that was not timed (`WaveMeasurements.is_timed`) may be repeated without new decisions while
+`version` stays the same. A repeated wave calls `note_change`, and `note_untimed_wave` if
+`is_settled`, so that a decision that is due for review increases the version.
 
 Law: a decision never changes an answer, only what it takes.
 """
@@ -29,7 +29,7 @@ from harken.engines.protocol import Statistics
 from harken.ir.clauses import Program, atoms
 from harken.ir.relations import Relation
 from harken.maintenance import tuning
-from harken.maintenance.decisions import Because, Decision, DecisionLog, TakenDecision
+from harken.maintenance.decisions import Decision, DecisionLog, DecisionReason, TakenDecision
 from harken.maintenance.kept_budget import KeptBudget
 from harken.maintenance.measurement_store import MeasurementStore
 from harken.maintenance.measurements import Case, Experience
@@ -44,7 +44,7 @@ from harken.planner.screen import ALTERNATIVES, Screener, choose_screener
 COUNTED: Case = (Strategy.COUNTING, frozenset())
 """Counting all derivations of a view."""
 SMALL = {
-    each: Decision(each, Because.SMALL_CHANGE)
+    each: Decision(each, DecisionReason.SMALL_CHANGE)
     for each in (Strategy.INCREMENTAL, Strategy.TOTALS, Strategy.COUNTING)
 }
 
@@ -63,15 +63,15 @@ class Chooser:
     def __init__(
         self,
         statistics: Statistics,
-        is_far: Callable[[Relation], bool],
-        counts_far: Callable[[], bool],
+        is_in_lake: Callable[[Relation], bool],
+        has_spark: Callable[[], bool],
         store: MeasurementStore,
         kept_bytes: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`counts_far` says whether there is someone to make totals of what is far away."""
+        """`has_spark` says whether there is someone to make totals of what is far away."""
         self.statistics = statistics
-        self._is_far = is_far
-        self._counts_far = counts_far
+        self._is_in_lake = is_in_lake
+        self._has_spark = has_spark
         self._forced: str | None = None
         self.version = 0
         self.store = store
@@ -113,7 +113,7 @@ class Chooser:
             self._is_experienced = True
             self.raise_version()
 
-    def learnt(self, node: Node, known: Experience) -> None:
+    def note_measured(self, node: Node, known: Experience) -> None:
         """Something was measured of a node."""
         if known.is_news:
             self.store.note(node.id, node.part.program, known)
@@ -132,11 +132,11 @@ class Chooser:
         """A strategy that follows changes, or recomputing, by the cost model; `sizes` are those of
         the Δ-sets that the node reads, `changed` those of all that changed."""
         if sum(sizes.values()) < tuning.SMALL_CHANGE or self._is_small_part(node, changed):
-            return SMALL.get(way.name) or Decision(way.name, Because.SMALL_CHANGE)
+            return SMALL.get(way.name) or Decision(way.name, DecisionReason.SMALL_CHANGE)
         expected, whole = (each.cost(node, sizes, self) for each in (way, RECOMPUTE))
         return Decision(
             Strategy.NAIVE if whole < expected else way.name,
-            Because.ESTIMATED,
+            DecisionReason.ESTIMATED,
             {
                 "changed_rows": sum(sizes.values()),
                 "expected_cost": expected,
@@ -157,7 +157,7 @@ class Chooser:
     def lake_changes(self, node: Monitored, sizes: Mapping[str, int]) -> dict[str, int]:
         """The sizes of the changes in lake relations."""
         influents = node.part.influents
-        return {n: s for n, s in sizes.items() if n in influents and self._is_far(influents[n])}
+        return {n: s for n, s in sizes.items() if n in influents and self._is_in_lake(influents[n])}
 
     # --- experience ------------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ class Chooser:
             if known is None:
                 return None
         rows = self.statistics.sizes(node.part.stored)
-        if any(_is_other(now, known.rows.get(name, -1.0)) for name, now in rows.items()):
+        if any(_has_changed_size(now, known.rows.get(name, -1.0)) for name, now in rows.items()):
             node.experience = None
             self.raise_version()
             return None
@@ -193,7 +193,7 @@ class Chooser:
         first, seconds = tuning.FIRST_REDERIVATION_LIMIT, 0.0
         for node in nodes:
             seconds = max(seconds, self.naive_seconds(node))
-            if self.is_of_far(node):
+            if self.reads_lake(node):
                 first = tuning.FIRST_LAKE_REDERIVATION_LIMIT
         return tuning.RUNAWAY_FACTOR * max(first, seconds)
 
@@ -207,7 +207,7 @@ class Chooser:
         known = self.experience(node) or self.begin_experience(node)
         known.note_runaway(case, size, seconds)
         self.note_experienced()
-        self.learnt(node, known)
+        self.note_measured(node, known)
         self.raise_version()
 
     def is_settled(self, changed: Collection[str], size: int) -> bool:
@@ -215,7 +215,7 @@ class Chooser:
         settled = self._settled.get(frozenset(changed))
         return settled is not None and settled.left > 0 and size <= settled.size
 
-    def note_settled(self, changed: Collection[str], seconds: float) -> None:
+    def note_untimed_wave(self, changed: Collection[str], seconds: float) -> None:
         """A change of these was not measured node by node, and took so long as a whole."""
         settled = self._settled[frozenset(changed)]
         settled.left -= 1
@@ -236,7 +236,7 @@ class Chooser:
 
     def begin_experience(self, node: Monitored) -> Experience:
         rows = self.statistics.sizes(node.part.stored)
-        node.experience = Experience(rows, sum(rows.values()), is_far=self.is_of_far(node))
+        node.experience = Experience(rows, sum(rows.values()), reads_lake=self.reads_lake(node))
         return node.experience
 
     def note_first(self, node: Node, seconds: float, by_spark: bool) -> None:
@@ -245,7 +245,7 @@ class Chooser:
         known.note_naive(seconds, is_first=True)
         known.by_spark = by_spark
         self.note_experienced()
-        self.learnt(node, known)
+        self.note_measured(node, known)
         self._settled.clear()
         self.raise_version()
 
@@ -259,7 +259,7 @@ class Chooser:
 
     def _is_outdated(self, sizes: Mapping[str, float], part: Part) -> bool:
         return any(
-            _is_other(self.statistics.rows(relation), sizes[name])
+            _has_changed_size(self.statistics.rows(relation), sizes[name])
             for name, relation in part.stored.items()
         )
 
@@ -290,7 +290,7 @@ class Chooser:
     def wants_totals(self, node: TotalsNode) -> bool:
         """Is it worth keeping the totals? Asked again when the members have changed as often
         again as they had the last time."""
-        if self.is_of_far(node) and not self._counts_far():
+        if self.reads_lake(node) and not self._has_spark():
             return False  # to keep them, all members would have to come here once
         if not self.budget.allows(node.table):
             return False
@@ -301,18 +301,21 @@ class Chooser:
             return not self.ran_away(node, COUNTED, 1)
         if isinstance(node.totals, FirstRows):
             return True
-        if not node.asked_at or changes >= tuning.DOUBLED * node.asked_at:
-            node.asked_at = max(1, changes)
+        if not node.decided_at or changes >= tuning.DOUBLED * node.decided_at:
+            node.decided_at = max(1, changes)
             members = self.members(node)
             weighed = tuning.JOINED_MEMBER_WEIGHT * max(1.0, members)
             weight = weighed if _is_joined(node) else members
-            was_wanted, node.wanted = node.wanted, weight >= tuning.LEAST_GROUP_MEMBERS
-            if node.wanted and self.is_of_far(node):
+            was_worth_keeping, node.is_worth_keeping = (
+                node.is_worth_keeping,
+                weight >= tuning.LEAST_GROUP_MEMBERS,
+            )
+            if node.is_worth_keeping and self.reads_lake(node):
                 rows = CostModel(self.statistics).program(node.part.program).rows
-                node.wanted = rows <= tuning.MOST_LAKE_GROUPS * max(1.0, members)
-            if node.wanted is not was_wanted:
+                node.is_worth_keeping = rows <= tuning.MOST_LAKE_GROUPS * max(1.0, members)
+            if node.is_worth_keeping is not was_worth_keeping:
                 self.raise_version()
-        return node.wanted
+        return node.is_worth_keeping
 
     def note_failure(self, node: TotalsNode) -> None:
         """The totals cannot be computed: that is tried again when the members have changed as often
@@ -331,10 +334,10 @@ class Chooser:
         updates = self.statistics.updates
         return sum(updates[name].transactions for name in node.part.stored if name in updates)
 
-    def is_of_far(self, node: Monitored) -> bool:
-        return any(self._is_far(relation) for relation in node.part.stored.values())
+    def reads_lake(self, node: Monitored) -> bool:
+        return any(self._is_in_lake(relation) for relation in node.part.stored.values())
 
-    def is_flood(self, node: Monitored, sizes: Mapping[str, int]) -> bool:
+    def is_bulk_change(self, node: Monitored, sizes: Mapping[str, int]) -> bool:
         """Has so much changed below that following it costs more than all from scratch?"""
         if self.forced is not None:
             return False
@@ -354,13 +357,15 @@ class Chooser:
         simple = 0 < len(nodes) <= ALTERNATIVES and all(
             isinstance(node, ViewNode)
             and node.kept is None
-            and not (node.view.events or node.view.moves)
+            and not (node.view.events or node.view.depends_on_time)
             for node in nodes
         )
         if not simple:
             return Screener(relation, None, None, changes)
         parts = [node.part for node in nodes]
-        return choose_screener(relation, parts, CostModel(self.statistics), changes, self._is_far)
+        return choose_screener(
+            relation, parts, CostModel(self.statistics), changes, self._is_in_lake
+        )
 
     def is_outdated(self, screener: Screener) -> bool:
         """Has the relation come to be updated in another way than it was chosen for?"""
@@ -372,7 +377,7 @@ class Chooser:
         return not 1 / tuning.SCREENER_DRIFT < factor < tuning.SCREENER_DRIFT
 
 
-def _is_other(now: float, then: float) -> bool:
+def _has_changed_size(now: float, then: float) -> bool:
     """Has a relation become many times larger or smaller?"""
     growth = tuning.DOUBLED
     return 1 + now > growth * (1 + then) or 1 + then > growth * (1 + now)

@@ -23,11 +23,11 @@ from harken.maintenance.strategies import Strategy
 
 if TYPE_CHECKING:
     from harken.maintenance.nodes import TotalsNode
-    from harken.maintenance.recursion_course import Pick
+    from harken.maintenance.recursion_history import Pick
     from harken.maintenance.round_nodes import RoundsNode
 
 
-class Because(StrEnum):
+class DecisionReason(StrEnum):
     """Why a strategy was chosen."""
 
     FORCED = "forced"
@@ -64,32 +64,32 @@ class Because(StrEnum):
 
 
 _SENTENCES = {
-    Because.FORCED: "this strategy was asked for",
-    Because.ONLY_WAY: "no other strategy applies",
-    Because.CLOCK: "the view depends on the time",
-    Because.SMALL_CHANGE: "the change is small",
-    Because.SETTLED: "changes like this one were followed faster than recomputing takes",
-    Because.MEASURED: "it is the fastest, by what changes took before",
-    Because.ESTIMATED: "it is the cheapest, by the cost model",
-    Because.MOST_CHANGED: "so much of a table changed that recomputing is faster",
-    Because.TOTALS_MISSING: "the totals that it would read are not built yet",
-    Because.NOT_BUILT: "it is built when this change has been propagated",
-    Because.NOT_WORTH_KEEPING: "the groups are too small for totals to be worth keeping",
-    Because.PLAN_TOO_LONG: "planning the statement would take longer than recomputing",
-    Because.STATEMENT_TOO_LONG: "the statement would be too long for SQLite",
-    Because.BROKEN_OFF: "another strategy took too long and was broken off",
-    Because.BELOW_SKIPPED: "the change of a node below is not known",
-    Because.NOT_NEEDED: "every view above is recomputed",
-    Because.RECOMPUTED_ABOVE: "recomputing the views above takes less",
-    Because.TOO_MANY_ROWS: "too many rows would have to be fetched from the lake",
-    Because.RAN_AWAY: "a strategy ran away and was broken off, until the sizes have doubled",
-    Because.OVER_BUDGET: "what it needs to keep does not fit into kept_bytes",
-    Because.FAILED: "an expression failed for some rows",
-    Because.NO_CHANGE: "nothing that it reads has changed",
-    Because.NO_EVENT: "no event of it happened",
-    Because.EVENT: "an event of it happened",
-    Because.REDEFINED: "the view was defined again",
-    Because.KEPT: "what is kept for it is up to date",
+    DecisionReason.FORCED: "this strategy was asked for",
+    DecisionReason.ONLY_WAY: "no other strategy applies",
+    DecisionReason.CLOCK: "the view depends on the time",
+    DecisionReason.SMALL_CHANGE: "the change is small",
+    DecisionReason.SETTLED: "changes like this one were followed faster than recomputing takes",
+    DecisionReason.MEASURED: "it is the fastest, by what changes took before",
+    DecisionReason.ESTIMATED: "it is the cheapest, by the cost model",
+    DecisionReason.MOST_CHANGED: "so much of a table changed that recomputing is faster",
+    DecisionReason.TOTALS_MISSING: "the totals that it would read are not built yet",
+    DecisionReason.NOT_BUILT: "it is built when this change has been propagated",
+    DecisionReason.NOT_WORTH_KEEPING: "the groups are too small for totals to be worth keeping",
+    DecisionReason.PLAN_TOO_LONG: "planning the statement would take longer than recomputing",
+    DecisionReason.STATEMENT_TOO_LONG: "the statement would be too long for SQLite",
+    DecisionReason.BROKEN_OFF: "another strategy took too long and was broken off",
+    DecisionReason.BELOW_SKIPPED: "the change of a node below is not known",
+    DecisionReason.NOT_NEEDED: "every view above is recomputed",
+    DecisionReason.RECOMPUTED_ABOVE: "recomputing the views above takes less",
+    DecisionReason.TOO_MANY_ROWS: "too many rows would have to be fetched from the lake",
+    DecisionReason.RAN_AWAY: "a strategy ran away and was broken off, until the sizes have doubled",
+    DecisionReason.OVER_BUDGET: "what it needs to keep does not fit into kept_bytes",
+    DecisionReason.FAILED: "an expression failed for some rows",
+    DecisionReason.NO_CHANGE: "nothing that it reads has changed",
+    DecisionReason.NO_EVENT: "no event of it happened",
+    DecisionReason.EVENT: "an event of it happened",
+    DecisionReason.REDEFINED: "the view was defined again",
+    DecisionReason.KEPT: "what is kept for it is up to date",
 }
 
 
@@ -99,13 +99,13 @@ class Decision:
     `expected_seconds`, `recompute_seconds`, `limit_seconds`, `expected_cost`, `recompute_cost`."""
 
     strategy: Strategy
-    reason: Because
+    reason: DecisionReason
     numbers: Mapping[str, float] = field(default_factory=dict)
     build: tuple[TotalsNode | RoundsNode, ...] = ()
     """What is to be built when the change has been propagated."""
     pick: Pick | None = None
     """What was compared for a recursive relation."""
-    awaited: frozenset[str] | None = None
+    awaited_plan: frozenset[str] | None = None
     """The changed relations for which a plan is not made yet, if the decision waits for it."""
 
     def instead(self, strategy: Strategy) -> Decision:

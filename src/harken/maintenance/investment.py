@@ -18,7 +18,7 @@ from harken.maintenance.measurements import Experience
 
 
 @dataclass(slots=True)
-class Outlay:
+class Investment:
     share: float
     """The fraction of the time spent without that building may cost."""
     spent: float = 0.0
@@ -42,13 +42,13 @@ class Outlay:
         return known
 
     @property
-    def is_worth_a_try(self) -> bool:
+    def is_worth_trying(self) -> bool:
         return not self.was_useless and self.spent >= self.trial
 
     @property
-    def most(self) -> float:
+    def attempt_limit(self) -> float:
         """The seconds that an attempt may take."""
         return self.share * self.spent
 
-    def took_too_long(self) -> None:
+    def note_failed_attempt(self) -> None:
         self.trial = self.spent * tuning.DOUBLED

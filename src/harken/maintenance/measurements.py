@@ -54,7 +54,7 @@ class Experience:
     """Is that of the first evaluation of all?"""
     spent: float = 0.0
     """What differentials have taken since the first evaluation."""
-    is_far: bool = False
+    reads_lake: bool = False
     """Are any of the relations far away?"""
     by_spark: bool = True
     """If so, was the first evaluation Spark's? Otherwise rows had to come here for it."""
@@ -85,7 +85,7 @@ class Experience:
             "naive": self.naive,
             "naive_rows": self.naive_rows,
             "is_first": self.is_first,
-            "is_far": self.is_far,
+            "is_far": self.reads_lake,
             "by_spark": self.by_spark,
             "memory": self.memory,
             "taken": taken,
@@ -101,8 +101,8 @@ class Experience:
         >>> again.expected(("incremental", frozenset({"f"})), 4), again.naive, again.rows
         (0.25, 0.5, {'f': 10.0})
         """
-        taken = stored.pop("taken")
-        found = cls(**stored, naive_stored=stored["naive"] or 0.0)
+        taken, reads_lake = stored.pop("taken"), stored.pop("is_far")
+        found = cls(**stored, reads_lake=reads_lake, naive_stored=stored["naive"] or 0.0)
         for strategy, changed, size, seconds, broken_off, times in taken:
             known = found.taken.setdefault((strategy, frozenset(changed)), {})
             known[size.bit_length()] = Taken(size, seconds, broken_off, times, stored=seconds)
@@ -119,7 +119,7 @@ class Experience:
         """Is it worth finding out what naive evaluation takes, since differentials took so long?"""
         if not self.is_first or self.naive is None:
             return False
-        if not self.is_far:
+        if not self.reads_lake:
             return tuning.SAMPLE_FACTOR * spent > self.naive
         self.spent += spent
         factor = tuning.LAKE_SAMPLE_FACTOR if self.by_spark else tuning.SAMPLE_FACTOR
@@ -199,7 +199,7 @@ class Experience:
             unknown = larger is None or larger.broken_off
             return 0.0 if larger is None or unknown else larger.seconds * size / larger.size
         if larger is None or larger.broken_off:
-            return _beyond(smaller, size, self.is_far)
+            return _beyond(smaller, size, self.reads_lake)
         last = smaller[-1]
         part = (size - last.size) / (larger.size - last.size)
         return last.at_least + part * max(0.0, larger.seconds - last.at_least)
@@ -212,7 +212,7 @@ class Experience:
         is as many changes in a row as `trial` says for the expected seconds."""
         place = size.bit_length()
 
-        def hoped(case: Case) -> float:
+        def optimistic_seconds(case: Case) -> float:
             found = self.taken.get(case, {}).get(place)
             if found is None:
                 return self.expected(case, size)
@@ -220,7 +220,7 @@ class Experience:
             seconds = self.expected(case, size)
             return seconds * tried - found.credit / trial(seconds)
 
-        return min(cases, key=hoped)
+        return min(cases, key=optimistic_seconds)
 
     def credit_others(self, cases: Sequence[Case], taken: Case, size: int) -> None:
         """The ways that were passed over may take a little longer the next time."""
@@ -238,14 +238,14 @@ class Experience:
         if found is not None:
             found.credit, found.times = 0.0, min(found.times, tuning.FEW_RUNS)
 
-    def prefers_naive(self, case: Case, size: int) -> bool | None:
+    def prefers_recomputing(self, case: Case, size: int) -> bool | None:
         """Is recomputing the faster way? None if that is not known."""
         naive = self.naive_seconds
         if naive is None:
             return None
-        return self.thought(case, size) > naive
+        return self.assumed_seconds(case, size) > naive
 
-    def thought(self, case: Case, size: int) -> float:
+    def assumed_seconds(self, case: Case, size: int) -> float:
         """The seconds that differentials are thought to take, for comparing them."""
         if self.ran_away(case, size):
             return math.inf
@@ -253,7 +253,7 @@ class Experience:
         differentials = self.expected(case, size)
         if known is not None and known.times == 0:
             return tuning.FIRST_FETCH_DISCOUNT * differentials
-        if known is None and self.is_far:
+        if known is None and self.reads_lake:
             return tuning.LAKE_GUESS_DISCOUNT * differentials
         return differentials
 
@@ -263,7 +263,7 @@ class Experience:
         naive = self.naive_seconds
         if naive is None or self.naive is None or self.ran_away(case, size):
             return
-        differentials = self.thought(case, size)
+        differentials = self.assumed_seconds(case, size)
         known = self.taken.get(case, {}).get(size.bit_length())
         if differentials > naive:
             if known is not None:
@@ -288,12 +288,12 @@ def _is_news(seconds: float, stored: float) -> bool:
     return not stored / tuning.DOUBLED <= seconds <= stored * tuning.DOUBLED
 
 
-def _beyond(smaller: list[Taken], size: int, is_far: bool) -> float:
+def _beyond(smaller: list[Taken], size: int, reads_lake: bool) -> float:
     """For more rows than ever: by how the seconds grew last, or no longer than the last time. Far
     away, what had to be broken off takes as much longer as there are more rows."""
-    last, growing = smaller[-1], tuning.LAKE_GROWTH if is_far else tuning.GROWTH
+    last, growing = smaller[-1], tuning.LAKE_GROWTH if reads_lake else tuning.GROWTH
     if last.broken_off:
-        return last.at_least * (size / last.size if is_far else 1.0)
+        return last.at_least * (size / last.size if reads_lake else 1.0)
     slopes = [
         (after.seconds - before.seconds) / (after.size - before.size)
         for before, after in pairwise(smaller[-2:])

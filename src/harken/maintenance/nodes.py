@@ -31,7 +31,7 @@ from harken.errors import SafetyFault
 from harken.ir.clauses import Definition, Program, stored_relations
 from harken.ir.relations import Relation
 from harken.ir.schema import Schema
-from harken.maintenance.derivation_tally import Tally
+from harken.maintenance.counting_history import CountingHistory
 from harken.maintenance.measurements import Experience
 from harken.maintenance.strategies import FROM_SCRATCH, Strategy
 from harken.maintenance.watched import WatchedView
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 ENDLESS = sys.maxsize
 """The length of one that SQLite has refused."""
 
-MadeFrom: TypeAlias = tuple[Mapping[str, Definition], frozenset[str]]
+PlannedFrom: TypeAlias = tuple[Mapping[str, Definition], frozenset[str]]
 """The definitions that a node was planned from, and which of them have nodes."""
 
 
@@ -99,11 +99,11 @@ class Monitored:
     costs: Costs | None = None
     weighted: dict[tuple[str, frozenset[str]], Query] = field(default_factory=dict)
     lengths: dict[tuple[str, frozenset[str]], int] = field(default_factory=dict)
-    waited: dict[frozenset[str], float] = field(default_factory=dict)
+    seconds_without_plan: dict[frozenset[str], float] = field(default_factory=dict)
     """For what changed the seconds that naive evaluation took, for want of a plan."""
     experience: Experience | None = None
     from_scratch: Query | None = None
-    is_apart: bool = False
+    compares_states_apart: bool = False
     """Is one statement for both states too much?"""
     following: Sequence[MaintenanceStrategy] | None = None
     """The strategies that may follow its changes, the most preferred first, once asked for."""
@@ -158,10 +158,10 @@ class Monitored:
         self.is_fresh = True
         if self.stored_below and strategy not in FROM_SCRATCH:
             return planning.compile_reading(program, self.stored_below)
-        may_be_apart = strategy == Strategy.NAIVE and planning.can_take_back(
+        may_compare_apart = strategy == Strategy.NAIVE and planning.can_take_back(
             self.part.stored.values()
         )
-        return planning.compile(program, as_whole=strategy in FROM_SCRATCH, short=may_be_apart)
+        return planning.compile(program, as_whole=strategy in FROM_SCRATCH, short=may_compare_apart)
 
     def is_refused(
         self, fault: SafetyFault, strategy: str, changed: frozenset[str], planning: Planning
@@ -171,9 +171,9 @@ class Monitored:
         itself."""
         if fault.code != "too-complex":
             return False
-        if strategy == Strategy.NAIVE and not self.is_apart:
-            self.is_apart = planning.can_take_back(self.part.stored.values())
-            return self.is_apart
+        if strategy == Strategy.NAIVE and not self.compares_states_apart:
+            self.compares_states_apart = planning.can_take_back(self.part.stored.values())
+            return self.compares_states_apart
         if strategy in FROM_SCRATCH:
             return False
         is_new = self.lengths.get((strategy, changed)) != ENDLESS
@@ -218,7 +218,7 @@ class DerivedNode(Monitored):
     """A node between the tables and the conditions, with the Δ-set that those above it read."""
 
     delta: Delta = field(kw_only=True)
-    made_from: MadeFrom = field(kw_only=True)
+    planned_from: PlannedFrom = field(kw_only=True)
     copy: KeptCopy | None = None
     """The old state of a relation that is always computed as a whole."""
 
@@ -240,8 +240,8 @@ class TotalsNode(DerivedNode):
     totals: Summary = field(kw_only=True)
     table: KeptSummary = field(kw_only=True)
     followers: dict[frozenset[str], MemberChanges] = field(default_factory=dict)
-    wanted: bool = False
-    asked_at: int = 0
+    is_worth_keeping: bool = False
+    decided_at: int = 0
     """How many transactions had changed the members when it was decided whether to keep them."""
     failed_at: int = 0
     """How many when computing them last failed."""
@@ -288,7 +288,7 @@ class TotalsNode(DerivedNode):
 @dataclass(slots=True, eq=False)
 class ViewNode(Monitored):
     view: WatchedView = field(kw_only=True)
-    tally: Tally | None = None
+    counting_history: CountingHistory | None = None
     """Whether its derivations are to be counted, if that is left open."""
     events: dict[tuple[int, frozenset[str], str], Query] = field(default_factory=dict)
     """By the number of an event, the stored relations that have changed, and what is wanted: the
@@ -308,7 +308,7 @@ class ViewNode(Monitored):
         names = Monitored.depends_on(self)
         for event in self.view.events:
             names |= stored_relations(event.program)
-        if self.view.moves:  # what lies between may be the same in both states as of now
+        if self.view.depends_on_time:  # what lies between may be the same in both states as of now
             names |= self.part.stored
         return names
 
@@ -320,14 +320,14 @@ class ViewNode(Monitored):
             self.before[changed] = query
         return query
 
-    def is_other_way(self, condition: WatchedView) -> bool:
+    def has_other_strategy(self, condition: WatchedView) -> bool:
         """Does it monitor the same, but not as it is wanted now?"""
-        same = self.view.says_the_same(condition)
+        same = self.view.has_same_definition(condition)
         return same and self.view.strategy != condition.strategy
 
-    def is_for(self, condition: WatchedView) -> bool:
+    def keeps_plans_for(self, condition: WatchedView) -> bool:
         """Does the node already monitor just this? Then it keeps its plans."""
-        same = self.view.says_the_same(condition)
+        same = self.view.has_same_definition(condition)
         if same:
             self.view = condition
         return same

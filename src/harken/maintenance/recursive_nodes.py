@@ -29,7 +29,7 @@ from harken.errors import TypeFault
 from harken.ir.clauses import Program
 from harken.ir.relations import Relation
 from harken.maintenance.nodes import DerivedNode, Planning, StoredRows
-from harken.maintenance.recursion_course import Course
+from harken.maintenance.recursion_history import RecursionHistory
 from harken.maintenance.strategies import Strategy
 from harken.planner.network_nodes import Part
 from harken.planner.prepare import prepare, prepare_change
@@ -44,9 +44,9 @@ class RecursiveNode(DerivedNode):
     maintained: dict[frozenset[str], RecursionChange] = field(default_factory=dict)
     refused: str | None = None
     """Why its change is always found from scratch, if it is."""
-    is_far: bool = False
+    reads_lake: bool = False
     """Is any relation below it in the lake?"""
-    course: Course = field(default_factory=Course)
+    history: RecursionHistory = field(default_factory=RecursionHistory)
     delta_of: Callable[[Relation], Delta] = field(kw_only=True)
     _losses: dict[str, Delta] = field(default_factory=dict)
 
@@ -82,13 +82,13 @@ class RecursiveNode(DerivedNode):
         that have changed: the rows that are built first are those of before."""
         if not self.kept_rows.holds():
             self.build(planning, stored)
-        if self.is_far and not planning.engine.holds_changes(changed):
+        if self.reads_lake and not planning.engine.holds_changes(changed):
             raise TooManyRows
         rules = self.maintained.get(changed)
         if rules is None:
             rules = self.maintained[changed] = self._compile_rules(changed, planning)
             self.is_fresh = True
-        if not self.is_far:
+        if not self.reads_lake:
             self.kept_rows.follow(rules, self.delta)
             return
         try:

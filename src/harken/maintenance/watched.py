@@ -76,7 +76,7 @@ class WatchedView(ABC):
         return True
 
     @property
-    def moves(self) -> bool:
+    def depends_on_time(self) -> bool:
         """Whether it depends on the time, so that rows come and go without a change."""
         return False
 
@@ -85,5 +85,5 @@ class WatchedView(ABC):
         """The relation that the network stores its rows in, if it is materialised."""
         return None
 
-    def says_the_same(self, other: WatchedView) -> bool:
+    def has_same_definition(self, other: WatchedView) -> bool:
         return self.program == other.program and self.events == other.events

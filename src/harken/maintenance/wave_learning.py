@@ -133,8 +133,8 @@ class WaveLearning:
         if strategy in FROM_SCRATCH:
             return
         spent = measured.spent(node)
-        is_told = isinstance(node, DerivedNode) or measured.experience(node) is not None
-        if spent >= tuning.SHORTEST_RECORDED_RUN or (measured.is_large and is_told):
+        may_record = isinstance(node, DerivedNode) or measured.experience(node) is not None
+        if spent >= tuning.SHORTEST_RECORDED_RUN or (measured.is_large and may_record):
             self._note(node, strategy, spent)
 
     def note_broken_off(self, node: Node, strategy: Strategy) -> None:
@@ -146,7 +146,7 @@ class WaveLearning:
         if too_long or self._fresh.isdisjoint(self.measured.with_below(node)):
             has_fetched = self._connection.fetched > self._fetched
             known.note(*self.measured.case(node, strategy), spent, broken_off, has_fetched)
-            self._chooser.learnt(node, known)
+            self._chooser.note_measured(node, known)
 
     def _note_naive(self, node: Node, took: float) -> None:
         known = self.measured.experience(node)
@@ -154,7 +154,7 @@ class WaveLearning:
             known = self.measured.note_experience(node)
         if known is not None:
             known.note_naive(took)
-            self._chooser.learnt(node, known)
+            self._chooser.note_measured(node, known)
             # Rules, whose small changes are short, are not to be slowed down by timing them.
             if node.old_state is not None:
                 self._chooser.note_experienced()
@@ -166,7 +166,7 @@ class WaveLearning:
         measured = self.measured
         if measured.is_settled:
             took = self._connection.working_time() - self._started
-            self._chooser.note_settled(measured.incoming, took)
+            self._chooser.note_untimed_wave(measured.incoming, took)
         if not measured.is_timed:
             return
         considered = list(measured.considered.values())
@@ -217,8 +217,8 @@ class WaveLearning:
         took = self._timed(tuning.TIME_LIMIT_FACTOR * spent, work)
         if took is not None:  # fetching rows makes it longer than it will be
             known.note_naive(took, is_first=self._connection.fetched > fetched)
-            self._chooser.learnt(node, known)
-        elif known.is_far:
+            self._chooser.note_measured(node, known)
+        elif known.reads_lake:
             known.is_first, known.spent = True, 0.0
 
     def _timed(self, limit: float, work: Callable[[], object]) -> float | None:

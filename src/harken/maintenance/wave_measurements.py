@@ -149,11 +149,11 @@ class WaveMeasurements:
             return False
         return not isinstance(node, DerivedNode) or self.is_needed(node)
 
-    def is_flooded(self, node: Node, sizes: Mapping[str, int]) -> bool:
+    def skips_for_bulk_change(self, node: Node, sizes: Mapping[str, int]) -> bool:
         """Has so much changed that recomputing the views above is faster than following it? Only
         views that store their old rows, and only before the first measurement."""
         return (
-            self.chooser.is_flood(node, sizes)
+            self.chooser.is_bulk_change(node, sizes)
             and self._is_first(node)
             and self.graph.is_for_stored_views(node, through_totals=True)
         )
@@ -163,17 +163,17 @@ class WaveMeasurements:
         above = self.graph.affects[node.id].values() if isinstance(node, DerivedNode) else ()
         return self.prefers_recomputing(node) is None and all(map(self._is_first, above))
 
-    def are_totals_flooded(self, node: TotalsNode, sizes: Mapping[str, int]) -> bool:
+    def drops_totals_for_bulk_change(self, node: TotalsNode, sizes: Mapping[str, int]) -> bool:
         """The same of kept totals, when the nodes just above have no measurements."""
         above = self.graph.affects[node.id].values()
         if any(self.prefers_recomputing(each) is not None for each in above):
             return False
-        return self.chooser.is_flood(node, sizes) and not self._is_followed_quickly(node)
+        return self.chooser.is_bulk_change(node, sizes) and not self._is_followed_quickly(node)
 
     def _is_followed_quickly(self, node: TotalsNode) -> bool:
         """Are totals of lake relations followed faster than recomputed, by smaller changes? Those
         are evaluated in SQLite, and recomputing is left to Spark."""
-        known = self.experience(node) if self.chooser.is_of_far(node) else None
+        known = self.experience(node) if self.chooser.reads_lake(node) else None
         if known is None or not known.taken:
             return False
         expected = known.expected(*self.case(node, Strategy.FOLLOWED))

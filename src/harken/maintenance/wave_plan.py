@@ -5,9 +5,9 @@ either differentials, for which the nodes below are computed, or recomputation f
 which they are skipped.
 
 `decide` is a function of the graph, the sizes of the changes, what is kept, the measurements, and
-the nodes visited so far. It changes nothing, so that `explain` can ask as well. What follows from
-a decision (totals to build, a plan that is still awaited) is part of it, and takes effect when the
-decision is taken.
+the nodes visited so far. It changes nothing, so `explain` can call it too. The consequences of a
+decision (totals to build, a plan that is not made yet) are part of it, and take effect when it is
+carried out.
 
 Law: a node whose change is not known is read by none: everything above it is recomputed.
 """
@@ -22,7 +22,7 @@ from typing import TypeVar
 from harken.engines.protocol import Connection
 from harken.maintenance import tuning
 from harken.maintenance.chooser import COUNTED, Chooser
-from harken.maintenance.decisions import Because, Decision
+from harken.maintenance.decisions import Decision, DecisionReason
 from harken.maintenance.nodes import DerivedNode, Node, TotalsNode, ViewNode
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.round_nodes import RoundsNode
@@ -39,16 +39,16 @@ from harken.planner.network_nodes import Reason
 T = TypeVar("T")
 
 
-FORCED = Decision(Strategy.NAIVE, Because.FORCED)
-CLOCK = Decision(Strategy.NAIVE, Because.CLOCK)
-ONLY_WAY = Decision(Strategy.NAIVE, Because.ONLY_WAY)
-BELOW_SKIPPED = Decision(Strategy.NAIVE, Because.BELOW_SKIPPED)
-MOST_CHANGED = Decision(Strategy.NAIVE, Because.MOST_CHANGED)
-TOO_LONG = Decision(Strategy.NAIVE, Because.STATEMENT_TOO_LONG)
-NOT_NEEDED = Decision(Strategy.SKIPPED, Because.NOT_NEEDED)
-UNCHANGED = Decision(Strategy.UNCHANGED, Because.NO_CHANGE)
-FOLLOWED = Decision(Strategy.FOLLOWED, Because.KEPT)
-IN_VAIN = frozenset({Because.TOTALS_MISSING, Because.MEASURED})
+FORCED = Decision(Strategy.NAIVE, DecisionReason.FORCED)
+CLOCK = Decision(Strategy.NAIVE, DecisionReason.CLOCK)
+ONLY_WAY = Decision(Strategy.NAIVE, DecisionReason.ONLY_WAY)
+BELOW_SKIPPED = Decision(Strategy.NAIVE, DecisionReason.BELOW_SKIPPED)
+MOST_CHANGED = Decision(Strategy.NAIVE, DecisionReason.MOST_CHANGED)
+TOO_LONG = Decision(Strategy.NAIVE, DecisionReason.STATEMENT_TOO_LONG)
+NOT_NEEDED = Decision(Strategy.SKIPPED, DecisionReason.NOT_NEEDED)
+UNCHANGED = Decision(Strategy.UNCHANGED, DecisionReason.NO_CHANGE)
+FOLLOWED = Decision(Strategy.FOLLOWED, DecisionReason.KEPT)
+WASTED_WORK = frozenset({DecisionReason.TOTALS_MISSING, DecisionReason.MEASURED})
 """Recomputing for these reasons, though nodes below were followed for differentials."""
 
 
@@ -72,7 +72,7 @@ class WavePlan:
         self.measured = WaveMeasurements(self.connection, self.chooser, self.graph, self.stored)
         self.learning = WaveLearning(self.measured)
 
-    def take_in(self, name: str, size: int) -> None:
+    def note_changed(self, name: str, size: int) -> None:
         """The wave has changed a stored relation."""
         self.stored[name] = size
 
@@ -102,9 +102,9 @@ class WavePlan:
 
     def _decide_derived(self, node: DerivedNode) -> Decision:
         if self.chooser.forced == Strategy.NAIVE:
-            return Decision(Strategy.SKIPPED, Because.FORCED)
-        if self.measured.is_flooded(node, self.sizes):
-            return Decision(Strategy.SKIPPED, Because.MOST_CHANGED)
+            return Decision(Strategy.SKIPPED, DecisionReason.FORCED)
+        if self.measured.skips_for_bulk_change(node, self.sizes):
+            return Decision(Strategy.SKIPPED, DecisionReason.MOST_CHANGED)
         if isinstance(node, RoundsNode) and node.refused is None:
             return self._decide_rounds(node)
         if isinstance(node, RecursiveNode) and node.refused is None:
@@ -112,7 +112,7 @@ class WavePlan:
         decision = self._decide_plain(node)
         if decision.strategy is Strategy.NAIVE and self.graph.is_for_stored_views(node):
             # In both states, only for views that have their old rows: these take one state.
-            return Decision(Strategy.SKIPPED, Because.RECOMPUTED_ABOVE)
+            return Decision(Strategy.SKIPPED, DecisionReason.RECOMPUTED_ABOVE)
         return decision if self.measured.is_needed(node) else NOT_NEEDED
 
     def _decide_rounds(self, node: RoundsNode) -> Decision:
@@ -122,37 +122,39 @@ class WavePlan:
         if any(each.strategy == Strategy.NAIVE for each in self.graph.views_above(node)):
             return FORCED
         if not node.table.holds() and not self.chooser.budget.allows(node.table):
-            return Decision(Strategy.NAIVE, Because.OVER_BUDGET)
+            return Decision(Strategy.NAIVE, DecisionReason.OVER_BUDGET)
         if self.depends_on_skipped(node):
-            return Decision(Strategy.NAIVE, Because.BELOW_SKIPPED, build=(node,))
+            return Decision(Strategy.NAIVE, DecisionReason.BELOW_SKIPPED, build=(node,))
         if not node.table.holds():
-            return Decision(Strategy.NAIVE, Because.NOT_BUILT, build=(node,))
-        return Decision(Strategy.ROUNDS, Because.KEPT)
+            return Decision(Strategy.NAIVE, DecisionReason.NOT_BUILT, build=(node,))
+        return Decision(Strategy.ROUNDS, DecisionReason.KEPT)
 
     def _decide_recursion(self, node: RecursiveNode) -> Decision:
         """AUTO leaves the choice to what changes of this recursion took before."""
         if self.depends_on_skipped(node):
             if self.graph.is_for_stored_views(node):
-                return Decision(Strategy.SKIPPED, Because.RECOMPUTED_ABOVE)
+                return Decision(Strategy.SKIPPED, DecisionReason.RECOMPUTED_ABOVE)
             return BELOW_SKIPPED
         wanted = self._wanted_of(node)
         if wanted is Strategy.MATERIALIZED and not self.chooser.budget.allows(node.kept_rows):
-            return Decision(Strategy.EXTERNAL, Because.OVER_BUDGET)
+            return Decision(Strategy.EXTERNAL, DecisionReason.OVER_BUDGET)
         if wanted is not None:
-            return Decision(wanted, Because.FORCED)
+            return Decision(wanted, DecisionReason.FORCED)
         return self._pick(node) if self.measured.is_needed(node) else NOT_NEEDED
 
     def _pick(self, node: RecursiveNode) -> Decision:
         """The way that is thought the fastest, by what changes of this recursion took before."""
-        course, size = node.course, self.recursive_size(node)
-        if course.goes_on(size):
-            return Decision(course.last, Because.SETTLED)
+        history, size = node.history, self.recursive_size(node)
+        if history.repeats_last(size):
+            return Decision(history.last, DecisionReason.SETTLED)
         known = self.measured.experience(node)
         if known is None:
-            return Decision(Strategy.EXTERNAL, Because.MEASURED, {"changed_rows": size})
+            return Decision(Strategy.EXTERNAL, DecisionReason.MEASURED, {"changed_rows": size})
         stored = node.kept_rows if node.kept_rows.holds() else None
-        pick = course.pick(known, self.recursive_case(node), size, stored)
-        return Decision(pick.strategy, Because.MEASURED, pick.numbers(known, size), pick=pick)
+        pick = history.pick(known, self.recursive_case(node), size, stored)
+        return Decision(
+            pick.strategy, DecisionReason.MEASURED, pick.numbers(known, size), pick=pick
+        )
 
     def recursive_size(self, node: RecursiveNode) -> int:
         """The rows that changed just below a recursion."""
@@ -175,32 +177,34 @@ class WavePlan:
     def _decide_totals(self, node: TotalsNode) -> Decision:
         """Kept totals follow their members, unless that takes longer than doing without."""
         if self.chooser.forced == Strategy.NAIVE:
-            return Decision(Strategy.SKIPPED, Because.FORCED)
+            return Decision(Strategy.SKIPPED, DecisionReason.FORCED)
         case, size = self.measured.case(node, Strategy.FOLLOWED)
         for each in ((case, size), (COUNTED, 1)):
             if self.chooser.ran_away(node, *each):
-                return Decision(Strategy.SKIPPED, Because.RAN_AWAY)
+                return Decision(Strategy.SKIPPED, DecisionReason.RAN_AWAY)
         if not self.chooser.budget.allows(node.table):
-            return Decision(Strategy.SKIPPED, Because.OVER_BUDGET)
+            return Decision(Strategy.SKIPPED, DecisionReason.OVER_BUDGET)
         if not self.chooser.wants_totals(node):
-            return Decision(Strategy.SKIPPED, Because.NOT_WORTH_KEEPING)
-        if self.measured.are_totals_flooded(node, self.sizes):
-            return Decision(Strategy.SKIPPED, Because.MOST_CHANGED)
+            return Decision(Strategy.SKIPPED, DecisionReason.NOT_WORTH_KEEPING)
+        if self.measured.drops_totals_for_bulk_change(node, self.sizes):
+            return Decision(Strategy.SKIPPED, DecisionReason.MOST_CHANGED)
         if not self.measured.is_needed(node):
             return NOT_NEEDED
         if self.depends_on_skipped(node):
-            return Decision(Strategy.SKIPPED, Because.BELOW_SKIPPED)
+            return Decision(Strategy.SKIPPED, DecisionReason.BELOW_SKIPPED)
         if not node.table.holds():
-            return Decision(Strategy.SKIPPED, Because.NOT_BUILT, build=(node,))
+            return Decision(Strategy.SKIPPED, DecisionReason.NOT_BUILT, build=(node,))
         changed = frozenset(self.sizes.keys() & node.part.influents.keys())
-        waited = self._awaited(node, FOLLOWED_TOTALS, changed, tuning.REBUILT_TOTALS_COST)
-        if waited is not None:
-            return waited.instead(Strategy.SKIPPED)
+        interim = self._recompute_until_planned(
+            node, FOLLOWED_TOTALS, changed, tuning.REBUILT_TOTALS_COST
+        )
+        if interim is not None:
+            return interim.instead(Strategy.SKIPPED)
         return FOLLOWED
 
     def _decide_plain(self, node: Node) -> Decision:
         if isinstance(node, ViewNode):
-            if node.view.moves:
+            if node.view.depends_on_time:
                 return CLOCK
             if node.view.strategy == Strategy.NAIVE and not node.part.below:
                 return FORCED
@@ -210,7 +214,7 @@ class WavePlan:
             return BELOW_SKIPPED
         if self.measured.prefers_recomputing(node):
             return self._measured(Strategy.NAIVE, node, self.measured.expected_strategy(node))
-        if self.measured.is_flooded(node, self.sizes):
+        if self.measured.skips_for_bulk_change(node, self.sizes):
             return MOST_CHANGED
         return self._decide_incremental(node)
 
@@ -220,14 +224,14 @@ class WavePlan:
         influents = way.influents(node)
         sizes = {name: size for name, size in self.sizes.items() if name in influents}
         decision = self._compared(node, sizes, way)
-        if decision.strategy is Strategy.INCREMENTAL and self._are_coming(node, build):
-            decision = Decision(Strategy.NAIVE, Because.TOTALS_MISSING, decision.numbers)
+        if decision.strategy is Strategy.INCREMENTAL and self._are_totals_pending(node, build):
+            decision = Decision(Strategy.NAIVE, DecisionReason.TOTALS_MISSING, decision.numbers)
         changed = frozenset(sizes)
         if decision.strategy is not Strategy.NAIVE:
             if way.is_too_long(node, changed, RECOMPUTE):
                 decision = TOO_LONG
             else:
-                decision = self._awaited(node, way, changed) or decision
+                decision = self._recompute_until_planned(node, way, changed) or decision
         return decision.building(build) if build else decision
 
     def _first_ready(self, node: Node) -> tuple[MaintenanceStrategy, tuple[TotalsNode, ...]]:
@@ -246,19 +250,19 @@ class WavePlan:
         if node.part.relation.in_rounds:
             return ONLY_WAY
         if chooser.forced is not None:
-            return Decision(way.name, Because.FORCED)
+            return Decision(way.name, DecisionReason.FORCED)
         if node.part.reason is Reason.RECURSIVE:
             return ONLY_WAY
         known = self._prefers_recomputing(node, way.name)
         if known is None:
             return chooser.compare_costs(node, sizes, self.sizes, way)
         if not self.measured.is_timed:
-            return Decision(way.name, Because.SETTLED)
+            return Decision(way.name, DecisionReason.SETTLED)
         return self._measured(Strategy.NAIVE if known else way.name, node, way.name)
 
     def _measured(self, chosen: Strategy, node: Node, incremental: Strategy) -> Decision:
         broken_off = chosen is Strategy.NAIVE and node.id in self.broken_off
-        reason = Because.BROKEN_OFF if broken_off else Because.MEASURED
+        reason = DecisionReason.BROKEN_OFF if broken_off else DecisionReason.MEASURED
         known = self.measured.experience(node)
         if known is None or known.naive_seconds is None:
             return Decision(chosen, reason)
@@ -284,7 +288,7 @@ class WavePlan:
             return False if self.measured.left_above(node) < math.inf else None
         return verdict
 
-    def _awaited(
+    def _recompute_until_planned(
         self,
         node: Node,
         way: MaintenanceStrategy,
@@ -293,20 +297,22 @@ class WavePlan:
     ) -> Decision | None:
         """Is a plan for this combination of changed relations still to be made, and does that take
         longer than recomputing has taken for want of it, `times` this one included?"""
-        if len(changed) < tuning.MANY_CHANGED_RELATIONS or self._is_bound(node):
+        if len(changed) < tuning.MANY_CHANGED_RELATIONS or self._has_no_choice(node):
             return None
         to_plan = way.planning_seconds(node, changed)
         if to_plan < tuning.SHORT_PLANNING:
             return None
-        waited = node.waited.get(changed, 0.0) + times * self.chooser.naive_seconds(node)
-        if waited >= to_plan:
+        without_plan = node.seconds_without_plan.get(
+            changed, 0.0
+        ) + times * self.chooser.naive_seconds(node)
+        if without_plan >= to_plan:
             return None
-        numbers = {"plan_seconds": to_plan, "waited_seconds": waited}
-        return Decision(Strategy.NAIVE, Because.PLAN_TOO_LONG, numbers, awaited=changed)
+        numbers = {"plan_seconds": to_plan, "waited_seconds": without_plan}
+        return Decision(Strategy.NAIVE, DecisionReason.PLAN_TOO_LONG, numbers, awaited_plan=changed)
 
-    def _is_bound(self, node: Node) -> bool:
+    def _has_no_choice(self, node: Node) -> bool:
         """Is it settled how the change is found, or is it Spark that would evaluate it?"""
-        settled = self.chooser.forced is not None or self.chooser.is_of_far(node)
+        settled = self.chooser.forced is not None or self.chooser.reads_lake(node)
         return settled or any(each.strategy != "auto" for each in self.graph.views_above(node))
 
     def _missing(self, wanted: list[TotalsNode]) -> tuple[TotalsNode, ...]:
@@ -318,7 +324,7 @@ class WavePlan:
             and self.chooser.wants_totals(each)
         )
 
-    def _are_coming(self, node: Node, build: tuple[TotalsNode, ...]) -> bool:
+    def _are_totals_pending(self, node: Node, build: tuple[TotalsNode, ...]) -> bool:
         """Are totals of a query of SQL wanted and not there yet? Without them its groups are looked
         at again, one by one in both states; recomputing takes no longer than building them."""
         if node.kept is None or node.part.relation.is_set or self.chooser.forced is not None:
@@ -333,13 +339,15 @@ class WavePlan:
         self.chooser.log.add(node.id, decision)
         for each in decision.build:
             self.to_build[each.id] = each
-        if decision.awaited is not None:
-            before = node.waited.get(decision.awaited, 0.0)
-            node.waited[decision.awaited] = decision.numbers.get("waited_seconds", before)
-        if decision.strategy in FROM_SCRATCH and decision.reason in IN_VAIN:
-            self._note_in_vain(node)
+        if decision.awaited_plan is not None:
+            before = node.seconds_without_plan.get(decision.awaited_plan, 0.0)
+            node.seconds_without_plan[decision.awaited_plan] = decision.numbers.get(
+                "waited_seconds", before
+            )
+        if decision.strategy in FROM_SCRATCH and decision.reason in WASTED_WORK:
+            self._note_wasted_work(node)
 
-    def _note_in_vain(self, node: Node) -> None:
+    def _note_wasted_work(self, node: Node) -> None:
         """What lies below a node was followed in vain: it is recomputed for another reason. Let it
         be remembered if that took too long."""
         if (

@@ -1,14 +1,14 @@
-"""Which rows of far relations a plan can need, asked before it runs.
+"""Which rows of remote relations a plan can need, asked before it runs.
 
-A far relation is one whose rows are somewhere else and are fetched by key. Following a clause from
-what is at hand (parameters, Δ-sets, near relations) each far atom is met with some of its columns
-bound; a demand is the query for the values that they can have:
+The rows of a remote relation are stored elsewhere and fetched by key. A clause is followed from
+what is available locally (parameters, Δ-sets, local relations). When that reaches a remote atom,
+some of its columns are bound; a demand is the query for the values that they can have:
 
     need(K) <- the part of the body that was followed so far
 
-Law: a row of a far relation that contributes to an answer, or would deny one under a negation, has
-the demanded values in the demanded columns. Demands are in an order in which the query of each asks
-only for rows that those before it have brought. (It is the magic set of a single call.)
+Law: a row of a remote relation that contributes to an answer, or excludes one under a negation, has
+the demanded values in the demanded columns. Demands are ordered: the query of each reads only rows
+that the demands before it have fetched. (It is the magic set of a single call.)
 """
 
 from __future__ import annotations
@@ -56,24 +56,24 @@ class Demand:
 Test = Callable[[Relation], bool]
 
 
-def demands(plan: Plan, is_far: Test, is_small: Test = is_delta) -> tuple[Demand, ...]:
-    """None if the plan touches no far relation; whole relations come first. What is followed begins
-    with relations that are small."""
-    far = _far_relations(plan.program, is_far)
-    if not far:
+def demands(plan: Plan, is_remote: Test, is_small: Test = is_delta) -> tuple[Demand, ...]:
+    """The demands of a plan, those for whole relations first; empty if it reads no remote relation.
+    The search starts from relations that are small."""
+    remote = _remote_relations(plan.program, is_remote)
+    if not remote:
         return ()
-    search = _Search(plan, is_far, is_small)
+    search = _Search(plan, is_remote, is_small)
     search.definition(plan.program.goal, (), (), frozenset())
     found = list(search.found.values())
     if len(found) > MOST:
-        return tuple(Demand(relation) for relation in far.values())
+        return tuple(Demand(relation) for relation in remote.values())
     whole = {demand.relation.id for demand in found if demand.plan is None}
     seeks = [demand for demand in found if demand.relation.id not in whole]
-    return (*(Demand(far[name]) for name in far if name in whole), *seeks)
+    return (*(Demand(remote[name]) for name in remote if name in whole), *seeks)
 
 
 def demands_beside(
-    definition: Definition, plan: Plan, tables: Collection[str], is_far: Test, is_small: Test
+    definition: Definition, plan: Plan, tables: Collection[str], is_remote: Test, is_small: Test
 ) -> tuple[Demand, ...]:
     """The demands of a definition of a plan by itself, when the relations that are `tables` are at
     hand: those of a rule of a recursion, say, of which each round has found some rows."""
@@ -83,21 +83,21 @@ def demands_beside(
     others = {name: each for name, each in plan.program.definitions.items() if name not in tables}
     own = replace(definition, relation=goal, clauses=clauses)
     program = Program(goal, reachable(goal, {**others, goal.id: own}))
-    if not _far_relations(program, is_far):
+    if not _remote_relations(program, is_remote):
         return ()
-    return demands(Plan(program, stratify(program), plan.needs), is_far, is_small)
+    return demands(Plan(program, stratify(program), plan.needs), is_remote, is_small)
 
 
-def _far_relations(
-    program: Program, is_far: Test, goal: Relation | None = None
+def _remote_relations(
+    program: Program, is_remote: Test, goal: Relation | None = None
 ) -> dict[str, Relation]:
     start = goal or program.goal
-    found = {start.id: start} if is_far(start) and start.id not in program.definitions else {}
+    found = {start.id: start} if is_remote(start) and start.id not in program.definitions else {}
     for definition in reachable(start, program.definitions).values():
         for clause in definition.clauses:
             for literal in clause.body:
                 atom = literal.atom if isinstance(literal, Aggregation) else literal
-                if isinstance(atom, Atom) and is_far(atom.relation):
+                if isinstance(atom, Atom) and is_remote(atom.relation):
                     found[atom.relation.id] = atom.relation
     return found
 
@@ -105,9 +105,9 @@ def _far_relations(
 class _Search:
     """Follows the clauses of a plan and collects what they ask for."""
 
-    def __init__(self, plan: Plan, is_far: Test, is_small: Test) -> None:
+    def __init__(self, plan: Plan, is_remote: Test, is_small: Test) -> None:
         self._plan = plan
-        self._is_far = is_far
+        self._is_remote = is_remote
         self._is_small = is_small
         self._recursive = {name for stratum in plan.recursive for name in stratum.names}
         self._fresh = 0
@@ -128,8 +128,8 @@ class _Search:
             return
         definition = self._plan.program.definition(relation)
         if relation.id in self._recursive or definition is None:
-            far = _far_relations(self._plan.program, self._is_far, relation)
-            for each in far.values():
+            remote = _remote_relations(self._plan.program, self._is_remote, relation)
+            for each in remote.values():
                 self._demand_all(each)
             return
         for clause in definition.clauses:
@@ -200,7 +200,7 @@ class _Search:
         positions = {i for i, term in enumerate(literal.terms) if is_bound(term, bound)}
         if self._is_small(relation):
             return 1
-        if self._is_far(relation):
+        if self._is_remote(relation):
             if not positions:
                 return 9
             if set(relation.key or range(relation.inputs)) <= positions:
@@ -214,7 +214,7 @@ class _Search:
 
     def _ask(self, atom: Atom, prefix: list[Literal], bound: set[Variable]) -> None:
         relation = atom.relation
-        if self._is_far(relation):
+        if self._is_remote(relation):
             self._demand(atom, prefix, bound)
         elif relation.kind is Kind.DERIVED:
             self.definition(relation, atom.terms, tuple(prefix), frozenset(bound))

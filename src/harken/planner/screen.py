@@ -65,11 +65,11 @@ def choose_screener(
     parts: Sequence[Part],
     model: CostModel,
     changes: float,
-    is_far: Callable[[Relation], bool] = lambda _: False,
+    is_in_lake: Callable[[Relation], bool] = lambda _: False,
 ) -> Screener:
     """The screener of a relation for the conditions it influences; `changes` is how many rows of
     it a transaction changes, about."""
-    occurrences = list(_occurrences(relation, parts, is_far))
+    occurrences = list(_occurrences(relation, parts, is_in_lake))
     if any(each is None for each in occurrences) or len(occurrences) > ALTERNATIVES:
         return Screener(relation, None, None, changes)
     rows, moments = [], []
@@ -90,7 +90,7 @@ Occurrence = tuple[tuple[Variable, ...], tuple[Literal, ...]]
 
 
 def _occurrences(
-    relation: Relation, parts: Sequence[Part], is_far: Callable[[Relation], bool]
+    relation: Relation, parts: Sequence[Part], is_in_lake: Callable[[Relation], bool]
 ) -> Iterator[Occurrence | None]:
     """Every occurrence of the relation with the tests around it; None if one is not in a clause
     of the condition itself, but below a negation, an aggregate or another relation."""
@@ -100,7 +100,7 @@ def _occurrences(
             for literal in clause.body:
                 if isinstance(literal, Atom) and literal.relation == relation:
                     inside += 1
-                    yield _around(literal, clause, is_far)
+                    yield _around(literal, clause, is_in_lake)
         if inside < _mentions(relation, part):
             yield None
 
@@ -115,7 +115,7 @@ def _mentions(relation: Relation, part: Part) -> int:
     return found
 
 
-def _around(atom: Atom, clause: Clause, is_far: Callable[[Relation], bool]) -> Occurrence:
+def _around(atom: Atom, clause: Clause, is_in_lake: Callable[[Relation], bool]) -> Occurrence:
     """The rest of the body, as far as it can be tested when a row changes."""
     row = tuple(Variable(f"ROW{i}", c.type) for i, c in enumerate(atom.relation.columns))
     same = tuple(
@@ -126,7 +126,7 @@ def _around(atom: Atom, clause: Clause, is_far: Callable[[Relation], bool]) -> O
         for each in clause.body
         if each is not atom
         and _testable(each, atom.relation)
-        and not (isinstance(each, Atom) and is_far(each.relation))
+        and not (isinstance(each, Atom) and is_in_lake(each.relation))
     )
     return row, (*same, *rest)
 

@@ -44,22 +44,22 @@ class Captures:
         capture = self.by_name.get(relation.id)
         return capture is not None and capture.relation != relation
 
-    def capture(self, relation: Relation, *, told: bool) -> None:
+    def capture(self, relation: Relation, *, reported: bool) -> None:
         """Capture the changes of a relation; it may have been captured earlier in the transaction.
-        Changes of a relation that is `told` arrive through `note_rows`."""
+        Changes of a relation that is `reported` arrive through `note_rows`."""
         idle = self.by_name.get(relation.id)
-        if idle is not None and (idle.relation != relation or idle.is_told != told):
+        if idle is not None and (idle.relation != relation or idle.is_reported != reported):
             idle.unwatch()
             idle = None
         if idle is None:
-            self.by_name[relation.id] = self._engine.capture.watch(relation, told=told)
+            self.by_name[relation.id] = self._engine.capture.watch(relation, reported=reported)
         else:
             idle.capture()
 
-    def is_told(self, name: str) -> bool:
+    def is_reported(self, name: str) -> bool:
         """Whether the changes of a captured relation are reported by the code that makes them, not
         by triggers."""
-        return self.by_name[name].is_told
+        return self.by_name[name].is_reported
 
     def capture_again(self, names: Iterable[str]) -> None:
         """A rollback may have removed triggers: create them again."""
@@ -78,7 +78,7 @@ class Captures:
     def note_rows(self, relation: Relation, before: list[Row], after: list[Row]) -> None:
         """Report a change of a relation that has no triggers."""
         capture = self.by_name.get(relation.id)
-        if capture is not None and capture.is_told:
+        if capture is not None and capture.is_reported:
             capture.note([*((*row, -1) for row in before), *((*row, 1) for row in after)])
 
     def note_changes(self, name: str, rows: list[Row]) -> None:

@@ -57,7 +57,7 @@ class CheckPhase:
             consumer.begin_check()
         try:
             self._act(coupling)
-            self._look_again()
+            self._recheck_failing()
             for consumer in self.consumers:
                 consumer.settle()
         finally:
@@ -101,10 +101,10 @@ class CheckPhase:
             self._has_received = True
             consumer.receive(change)
 
-    def _look_again(self) -> None:
+    def _recheck_failing(self) -> None:
         """What could not be computed earlier in the transaction must be computable at its end."""
         for name in sorted(self.failing):
-            change = self._network.look_again(name)
+            change = self._network.recheck(name)
             self.failing.discard(name)
             if change is not None:
                 self._deliver(change)

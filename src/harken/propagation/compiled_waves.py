@@ -38,7 +38,7 @@ from harken.ir.clauses import Atom, atoms
 from harken.ir.relations import Kind, Relation
 from harken.maintenance import tuning
 from harken.maintenance.chooser import Chooser
-from harken.maintenance.decisions import Because, Decision
+from harken.maintenance.decisions import Decision, DecisionReason
 from harken.maintenance.nodes import DerivedNode, Node, Planning, TotalsNode, ViewNode
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.round_nodes import RoundsNode
@@ -274,7 +274,7 @@ class PlannedWave:
     def _step(self, node: Node, plan: WavePlan) -> Iterator[WaveStep]:
         self._check(node)
         decision = plan.decide(node)
-        if decision.build or decision.awaited is not None:
+        if decision.build or decision.awaited_plan is not None:
             raise NotCompiled
         self._decisions[node.id] = decision
         if isinstance(node, TotalsNode):
@@ -291,7 +291,7 @@ class PlannedWave:
 
     def _check(self, node: Node) -> None:
         """Is it a node that can be compiled?"""
-        if isinstance(node, RecursiveNode | RoundsNode) or node.is_apart:
+        if isinstance(node, RecursiveNode | RoundsNode) or node.compares_states_apart:
             raise NotCompiled
         if isinstance(node, DerivedNode) and node.copy is not None:
             raise NotCompiled
@@ -303,14 +303,14 @@ class PlannedWave:
         if any(atom.relation.kind is Kind.FOREIGN for atom in _atoms(node)):
             raise NotCompiled
         if isinstance(node, ViewNode):
-            view, tally = node.view, node.tally
-            is_learning = tally is not None and not tally.is_at_rest
-            if view.events or view.moves or view.strategy != "auto" or is_learning:
+            view, counting_history = node.view, node.counting_history
+            is_learning = counting_history is not None and not counting_history.is_paused
+            if view.events or view.depends_on_time or view.strategy != "auto" or is_learning:
                 raise NotCompiled
 
     def _follow(self, node: TotalsNode, decision: Decision, plan: WavePlan) -> Iterator[WaveStep]:
         if decision.is_skipped:
-            if decision.reason is not Because.NOT_WORTH_KEEPING or node.table.holds():
+            if decision.reason is not DecisionReason.NOT_WORTH_KEEPING or node.table.holds():
                 raise NotCompiled
             plan.skip(node)
             self.unkept.append(node)
@@ -360,9 +360,9 @@ class PlannedWave:
             return Apply(relation, change, None)
         capture = self.graph.captures.by_name[relation.id]
         self._sizes[relation.id] = 1
-        plan.take_in(relation.id, 1)
+        plan.note_changed(relation.id, 1)
         self._reach(relation.id)
-        return Apply(relation, change, capture if capture.is_told else None)
+        return Apply(relation, change, capture if capture.is_reported else None)
 
 
 def _way(node: Node, strategy: Strategy) -> PlannedStrategy:

@@ -16,9 +16,9 @@ from harken.calculus.counting import Derivations
 from harken.engines.protocol import Query
 from harken.errors import HarkenError, SafetyFault, is_of_data
 from harken.maintenance.chooser import Chooser
-from harken.maintenance.decisions import Because, Decision
+from harken.maintenance.decisions import Decision, DecisionReason
 from harken.maintenance.nodes import DerivedNode, Planning, TotalsNode
-from harken.maintenance.recursive_choice import RecursionUpdate
+from harken.maintenance.recursion_update import RecursionUpdate
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.round_nodes import RoundsNode
 from harken.maintenance.strategies import Strategy
@@ -29,9 +29,9 @@ from harken.maintenance.wave_plan import UNCHANGED
 from harken.propagation.graph import Graph
 from harken.propagation.wave import NodeChange, Wave
 
-BROKEN_OFF = Decision(Strategy.SKIPPED, Because.BROKEN_OFF)
-FAILED = Decision(Strategy.SKIPPED, Because.FAILED)
-TOO_LONG = Decision(Strategy.SKIPPED, Because.STATEMENT_TOO_LONG)
+BROKEN_OFF = Decision(Strategy.SKIPPED, DecisionReason.BROKEN_OFF)
+FAILED = Decision(Strategy.SKIPPED, DecisionReason.FAILED)
+TOO_LONG = Decision(Strategy.SKIPPED, DecisionReason.STATEMENT_TOO_LONG)
 
 
 class DerivedChanges:
@@ -68,25 +68,25 @@ class DerivedChanges:
         self, decision: Decision, node: DerivedNode, wave: Wave, changed: frozenset[str]
     ) -> Decision:
         """The decision that was carried out in the end: one that takes too long is revised."""
-        if decision.reason is Because.NOT_BUILT and isinstance(node, TotalsNode):
+        if decision.reason is DecisionReason.NOT_BUILT and isinstance(node, TotalsNode):
             return decision
         if decision.is_skipped:
-            self._miss(node, wave)
+            self._invalidate(node, wave)
             return decision
         if isinstance(node, TotalsNode):
             return self._follow(node, wave, changed, decision)
         if isinstance(node, RecursiveNode) and node.refused is None:
-            return self._recur(node, wave, changed, decision)
+            return self._update_recursion(node, wave, changed, decision)
         if isinstance(node, RoundsNode) and node.refused is None:
-            return self._go_round(node, wave, changed, decision)
+            return self._follow_rounds(node, wave, changed, decision)
         return self._fill(node, wave, decision)
 
     def _skip(self, node: DerivedNode, wave: Wave, decision: Decision) -> Decision:
         wave.plan.take(node, decision)
-        self._miss(node, wave)
+        self._invalidate(node, wave)
         return decision
 
-    def _miss(self, node: DerivedNode, wave: Wave) -> None:
+    def _invalidate(self, node: DerivedNode, wave: Wave) -> None:
         """A change passes the node by: what it keeps is not up to date any more. Totals that are
         not kept need not be read; of others the change must be known, or all above goes naive."""
         node.delta.clear()
@@ -116,13 +116,13 @@ class DerivedChanges:
                 raise
             return self._skip(node, wave, TOO_LONG)
         try:
-            with self._tallied(node, wave):
+            with self._timed_counting(node, wave):
                 plan.run(node, Strategy.FOLLOWED, partial(way.run, job, ()))
         except TookTooLong:
             plan.break_off_above(node)
             return self._skip(node, wave, BROKEN_OFF)
         if not way.is_ready(node, self._graph):
-            decision = Decision(Strategy.SKIPPED, Because.NOT_BUILT, build=(node,))
+            decision = Decision(Strategy.SKIPPED, DecisionReason.NOT_BUILT, build=(node,))
             plan.take(node, decision)
             return decision
         plan.note(node, Strategy.FOLLOWED)
@@ -131,7 +131,7 @@ class DerivedChanges:
         return decision
 
     @contextmanager
-    def _tallied(self, node: TotalsNode, wave: Wave) -> Iterator[None]:
+    def _timed_counting(self, node: TotalsNode, wave: Wave) -> Iterator[None]:
         """Let the time that derivations take to be counted be that of what is above."""
         if not isinstance(node.totals, Derivations):
             yield
@@ -140,7 +140,7 @@ class DerivedChanges:
         yield
         wave.counting[node.id] = self._planning.clock() - started
 
-    def _go_round(
+    def _follow_rounds(
         self, node: RoundsNode, wave: Wave, changed: frozenset[str], decision: Decision
     ) -> Decision:
         """Fill the Δ-set of a recursion that counts derivations."""
@@ -150,14 +150,14 @@ class DerivedChanges:
         find(Strategy.ROUNDS, node).run(Job(node, changed, self._planning), ())
         return decision
 
-    def _recur(
+    def _update_recursion(
         self, node: RecursiveNode, wave: Wave, changed: frozenset[str], decision: Decision
     ) -> Decision:
         """Fill the Δ-set of a recursive relation."""
         stored = frozenset(wave.stored & node.part.stored.keys())
         job = Job(node, changed, self._planning, stored)
         case, size = wave.plan.recursive_case(node), wave.plan.recursive_size(node)
-        found = RecursionUpdate(node, job, case, size, self._chooser).go(decision)
+        found = RecursionUpdate(node, job, case, size, self._chooser).run(decision)
         if found is not decision:
             self._chooser.log.replace(node.id, found)
         return found

@@ -25,8 +25,8 @@ from harken.ir.relations import Kind, Relation
 from harken.ir.schema import Schema
 from harken.ir.strata import depends_on, reachable
 from harken.maintenance.chooser import Chooser
-from harken.maintenance.derivation_tally import Tally
-from harken.maintenance.nodes import DerivedNode, MadeFrom, Node, TotalsNode, ViewNode
+from harken.maintenance.counting_history import CountingHistory
+from harken.maintenance.nodes import DerivedNode, Node, PlannedFrom, TotalsNode, ViewNode
 from harken.maintenance.recursive_nodes import RecursiveNode, kept_relations
 from harken.maintenance.round_nodes import RoundsNode
 from harken.maintenance.strategies import Strategy
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 class SpecialRelations:
     """Stored relations that the network treats in a way of their own."""
 
-    told: Callable[[Relation], bool] = lambda _: False
+    reported: Callable[[Relation], bool] = lambda _: False
     """Do its changes come by `note_rows`, and not by triggers? There may be ten thousand rules
     without parameters, each with such a relation."""
     fixed: Callable[[Relation], bool] = lambda _: False
@@ -163,7 +163,7 @@ class Graph:
         changed = []
         for name, each in named.items():
             node = self.node(name)
-            if node is None or not node.is_for(each):
+            if node is None or not node.keeps_plans_for(each):
                 self.insert(each, consumer)
                 changed.append(name)
         return changed
@@ -205,8 +205,10 @@ class Graph:
         self.version += 1
         before = self.nodes.get(condition.name)
         part = self.plan(condition)
-        same = before is not None and before.view.says_the_same(condition)
-        node = _condition_node(part, condition, before.tally if before and same else None)
+        same = before is not None and before.view.has_same_definition(condition)
+        node = _condition_node(
+            part, condition, before.counting_history if before and same else None
+        )
         if before is not None and same:
             node.experience = before.experience
         self.nodes[condition.name] = node
@@ -232,7 +234,7 @@ class Graph:
             elif relation.kind is Kind.DERIVED:
                 self._ensure_derived(relation, node, program, below)
             elif name not in self.affects or self.captures.is_of_another(relation):
-                self.captures.capture(relation, told=self._special.told(relation))
+                self.captures.capture(relation, reported=self._special.reported(relation))
             self.affects.setdefault(name, {})[node.id] = node
             node.level = max(node.level, 1 + self._level(name))
             self._screen(name)
@@ -260,15 +262,15 @@ class Graph:
     def _ensure_derived(
         self, relation: Relation, above: Node, program: Program, recursive: dict[str, Part]
     ) -> None:
-        made_from = _made_from(relation, above, program)
-        if not self._is_there(relation.id, made_from) or self._lacks_counts(relation.id, above):
-            node = self._derived_node(relation, made_from, recursive, above)
-            self._put(node, Program(relation, made_from[0]))
+        planned_from = _planned_from(relation, above, program)
+        if not self._has_node(relation.id, planned_from) or self._lacks_counts(relation.id, above):
+            node = self._derived_node(relation, planned_from, recursive, above)
+            self._put(node, Program(relation, planned_from[0]))
 
     def _derived_node(
-        self, relation: Relation, made_from: MadeFrom, recursive: dict[str, Part], above: Node
+        self, relation: Relation, planned_from: PlannedFrom, recursive: dict[str, Part], above: Node
     ) -> DerivedNode:
-        source, kept = made_from
+        source, kept = planned_from
         part = recursive.get(relation.id) or plan_part(
             Program(relation, source),
             relation,
@@ -280,14 +282,14 @@ class Graph:
         if part.reason is not Reason.RECURSIVE:
             totals = with_kept_totals(part) if self._may_keep(above) else None
             counted = with_counted_derivations(part) if self._must_count(above) else None
-            return DerivedNode(part, totals, counted, delta=delta, made_from=made_from)
+            return DerivedNode(part, totals, counted, delta=delta, planned_from=planned_from)
         far = [name for name, each in part.stored.items() if self._engine.is_in_lake(each)]
         rounds = rounds_of(part.program)
         if rounds is not None:
             return RoundsNode(
                 part,
                 delta=delta,
-                made_from=made_from,
+                planned_from=planned_from,
                 rounds=rounds,
                 table=keep.open(rounds),
                 refused=rounds_again(part.program, far)
@@ -297,11 +299,11 @@ class Graph:
         return RecursiveNode(
             part,
             delta=delta,
-            made_from=made_from,
+            planned_from=planned_from,
             copy=keep.open(CopiedRows(relation)) if refused is not None else None,
             kept_rows=keep.open(RecursiveRows(kept_relations(part), relation.id)),
             refused=refused,
-            is_far=bool(far),
+            reads_lake=bool(far),
             delta_of=self._engine.capture.delta,
         )
 
@@ -326,22 +328,22 @@ class Graph:
         return any(map(self._must_count, self.affects.get(node.id, {}).values()))
 
     def _ensure_totals(self, totals: Summary, above: Node, program: Program) -> None:
-        made_from = _made_from(_members_of(totals, above), above, program)
-        if not self._is_there(totals.relation.id, made_from):
-            node = self._totals_node(totals, above, made_from)
-            self._put(node, Program(totals.members.goal, made_from[0]))
+        planned_from = _planned_from(_members_of(totals, above), above, program)
+        if not self._has_node(totals.relation.id, planned_from):
+            node = self._totals_node(totals, above, planned_from)
+            self._put(node, Program(totals.members.goal, planned_from[0]))
 
-    def _totals_node(self, totals: Summary, above: Node, made_from: MadeFrom) -> TotalsNode:
+    def _totals_node(self, totals: Summary, above: Node, planned_from: PlannedFrom) -> TotalsNode:
         return TotalsNode(
             members_part(totals, above.part),
             delta=self._engine.capture.delta(totals.relation),
-            made_from=made_from,
+            planned_from=planned_from,
             totals=totals,
             table=self._engine.keep.open(totals, in_file=_is_stored(above)),
         )
 
-    def _is_there(self, name: str, made_from: MadeFrom) -> bool:
-        return name in self.derived and self.derived[name].made_from == made_from
+    def _has_node(self, name: str, planned_from: PlannedFrom) -> bool:
+        return name in self.derived and self.derived[name].planned_from == planned_from
 
     def _put(self, node: DerivedNode, program: Program) -> None:
         """Take a node in, perhaps in place of one that was planned from something else."""
@@ -488,10 +490,10 @@ class Graph:
         part = self.plan(condition)
         node = known or _condition_node(part, condition)
         found: dict[str, DerivedNode] = {}
-        self._look_below(node, condition.program, found)
+        self._preview_below(node, condition.program, found)
         return node, found
 
-    def _look_below(self, node: Node, program: Program, found: dict[str, DerivedNode]) -> None:
+    def _preview_below(self, node: Node, program: Program, found: dict[str, DerivedNode]) -> None:
         recursive = {part.relation.id: part for part in node.part.below}
         totals = node.keeps()
         for name, relation in node.depends_on().items():
@@ -500,13 +502,13 @@ class Graph:
                 continue
             below = found.get(name) or self.derived.get(name)
             goal = _members_of(totals[name], node) if name in totals else relation
-            made_from = _made_from(goal, node, program)
+            planned_from = _planned_from(goal, node, program)
             if below is None and name in totals:
-                below = self._totals_node(totals[name], node, made_from)
+                below = self._totals_node(totals[name], node, planned_from)
             elif below is None:
-                below = self._derived_node(relation, made_from, recursive, node)
+                below = self._derived_node(relation, planned_from, recursive, node)
             found[name] = below
-            self._look_below(below, Program(goal, made_from[0]), found)
+            self._preview_below(below, Program(goal, planned_from[0]), found)
             node.level = max(node.level, below.level + 1)
 
     def screener(self, relation: Relation, above: Collection[Node]) -> Screener:
@@ -516,18 +518,20 @@ class Graph:
         return self._chooser.screener(relation, above)
 
 
-def _condition_node(part: Part, condition: WatchedView, tally: Tally | None = None) -> ViewNode:
+def _condition_node(
+    part: Part, condition: WatchedView, counting_history: CountingHistory | None = None
+) -> ViewNode:
     """What is kept of a condition that moves would be that of another time."""
-    keeping = not condition.moves and condition.strategy != Strategy.EXTERNAL
+    keeping = not condition.depends_on_time and condition.strategy != Strategy.EXTERNAL
     kept = with_kept_totals(part) if keeping else None
     counting = keeping and condition.strategy == Strategy.COUNTING
     if keeping and kept is None and _may_count(part, condition):
-        tally = tally or Tally()
-        counting = tally.is_counting
+        counting_history = counting_history or CountingHistory()
+        counting = counting_history.is_counting
     else:
-        tally = None
+        counting_history = None
     counted = with_counted_derivations(part) if counting else None
-    return ViewNode(part, kept, counted, view=condition, tally=tally)
+    return ViewNode(part, kept, counted, view=condition, counting_history=counting_history)
 
 
 def _is_stored(node: Node) -> bool:
@@ -554,7 +558,7 @@ def _members_of(totals: Summary, above: Node) -> Relation:
     return above.part.relation if isinstance(totals, Derivations) else totals.members.goal
 
 
-def _made_from(relation: Relation, above: Node, program: Program) -> MadeFrom:
+def _planned_from(relation: Relation, above: Node, program: Program) -> PlannedFrom:
     source = reachable(relation, {**above.part.program.definitions, **program.definitions})
     return source, above.part.nodes & source.keys()
 

@@ -134,23 +134,23 @@ class KeptState:
 
     def turn(self, node: ViewNode) -> None:
         """Begin or end to count the derivations of a condition, when all has settled."""
-        tally, condition = node.tally, node.view
-        assert tally is not None
-        if tally.is_counting:
-            tally.end()
+        counting_history, condition = node.counting_history, node.view
+        assert counting_history is not None
+        if counting_history.is_counting:
+            counting_history.end()
             self._graph.attach(condition)
             return
-        tally.begin()
+        counting_history.begin()
         self._graph.attach(condition)
         now = self._graph.nodes[condition.name]
         counts = [each for each in self._graph.totals_below(now) if each.id in now.keeps()]
         try:
-            with self._planning.engine.connection.limited(tally.most):
+            with self._planning.engine.connection.limited(counting_history.attempt_limit):
                 build(counts, self._planning)
         except (BrokenOff, HarkenError) as error:
             if isinstance(error, HarkenError) and not is_of_data(error):
                 raise
             for each in counts:
                 each.table.drop()
-            tally.end(too_long=True)
+            counting_history.end(too_long=True)
             self._graph.attach(condition)

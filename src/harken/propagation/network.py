@@ -109,11 +109,11 @@ class Network:
             wave.visit(each)
         found = list[ViewChange]()
         for level, reached in wave.levels():
-            with self._asked_together([n for n in reached if n not in redefined], wave):
+            with self._answered_in_advance([n for n in reached if n not in redefined], wave):
                 for node in reached:
                     found += self._advance(node, wave, node in redefined)
-            self._drop_read(wave, level)
-        wave.plan.finish(partial(self._views.naively, wave))
+            self._drop_read_deltas(wave, level)
+        wave.plan.finish(partial(self._views.recomputation_of, wave))
         self.captures.settle(wave.stored)
         self.kept.after(wave)
         self.graph.refresh_screeners(wave.stored)
@@ -152,8 +152,8 @@ class Network:
         with self._timed(node):
             return self._views.compared(node)
 
-    def look_again(self, name: str) -> ViewChange | None:
-        return self._views.look_again(name)
+    def recheck(self, name: str) -> ViewChange | None:
+        return self._views.recheck(name)
 
     def rows_now(self, name: str) -> list[Row]:
         return self._views.rows_now(name)
@@ -195,7 +195,7 @@ class Network:
         plan = WavePlan(connection, self.chooser, self.graph, dict(changed), dict(changed))
         return plan.decide(node)
 
-    def _drop_read(self, wave: Wave, level: int) -> None:
+    def _drop_read_deltas(self, wave: Wave, level: int) -> None:
         """Drop the Δ-sets that no node above this level reads."""
         for name in [n for n, last in wave.last_reader.items() if last <= level]:
             del wave.last_reader[name]
@@ -203,9 +203,9 @@ class Network:
                 self.graph.derived[name].delta.clear()
 
     @contextmanager
-    def _asked_together(self, nodes: Sequence[Node], wave: Wave) -> Iterator[None]:
+    def _answered_in_advance(self, nodes: Sequence[Node], wave: Wave) -> Iterator[None]:
         """Have what the nodes of a level are going to ask of the lake at hand, or answered."""
-        queries = self._asked_by(nodes, wave)
+        queries = self._lake_queries(nodes, wave)
 
         def ask() -> None:
             wave.answers = self._engine.answer_together(queries)
@@ -216,7 +216,7 @@ class Network:
         finally:
             wave.answers = NO_ANSWERS
 
-    def _asked_by(self, nodes: Sequence[Node], wave: Wave) -> Iterator[Query]:
+    def _lake_queries(self, nodes: Sequence[Node], wave: Wave) -> Iterator[Query]:
         """What these nodes are going to ask, as far as it may be far away."""
         for node in nodes if self._engine.has_lake else ():
             with naming(self.graph.a_view_above(node)):

@@ -34,13 +34,13 @@ class StoredViews:
         if readers:
             size = self._note(relation, change, relation.id in wave.stored)
             self._chooser.note_change(relation.id, size)
-            wave.take_in(relation.id, size)
+            wave.note_changed(relation.id, size)
             wave.reach(relation.id, readers.values())
 
     def _note(self, relation: Relation, change: ViewChange, has_changed: bool) -> int:
         """Put the change into the Δ-set of the table, unless its triggers did; returns the size."""
         captures = self._graph.captures
-        if captures.is_told(relation.id):
+        if captures.is_reported(relation.id):
             weighted = [(*row, 1) for row in change.plus] + [(*row, -1) for row in change.minus]
             captures.note_rows_of_wave(relation.id, weighted)
             if not has_changed:

@@ -13,8 +13,8 @@ from functools import partial
 from harken.engines.protocol import Query
 from harken.errors import HarkenError, SafetyFault, is_of_data
 from harken.maintenance.chooser import Chooser
-from harken.maintenance.decisions import Because, Decision
-from harken.maintenance.derivation_tally import Tally
+from harken.maintenance.counting_history import CountingHistory
+from harken.maintenance.decisions import Decision, DecisionReason
 from harken.maintenance.nodes import Node, Planning, ViewNode, difference
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.strategies import Strategy
@@ -23,17 +23,17 @@ from harken.maintenance.strategies.registry import find, recomputation
 from harken.maintenance.watched import WatchedView
 from harken.maintenance.wave_learning import TookTooLong
 from harken.maintenance.wave_plan import UNCHANGED
-from harken.propagation.each_state import States
 from harken.propagation.evaluation_times import Moments
 from harken.propagation.graph import Graph
+from harken.propagation.separate_states import States
 from harken.propagation.watched_events import changes, holding, what_happened
 from harken.propagation.wave import ViewChange, Wave
 from harken.values.rows import Row
 
-EVENT = Decision(Strategy.EVENT, Because.EVENT)
-NO_EVENT = Decision(Strategy.UNCHANGED, Because.NO_EVENT)
-FAILED = Decision(Strategy.EACH_STATE, Because.FAILED)
-REDEFINED = Decision(Strategy.REDEFINED, Because.REDEFINED)
+EVENT = Decision(Strategy.EVENT, DecisionReason.EVENT)
+NO_EVENT = Decision(Strategy.UNCHANGED, DecisionReason.NO_EVENT)
+FAILED = Decision(Strategy.EACH_STATE, DecisionReason.FAILED)
+REDEFINED = Decision(Strategy.REDEFINED, DecisionReason.REDEFINED)
 
 
 class ViewChanges:
@@ -59,26 +59,30 @@ class ViewChanges:
     ) -> ViewChange:
         """The change of a condition; where it is left open whether derivations are counted, what
         it takes is remembered."""
-        tally = None if self._chooser.forced is not None else node.tally
-        if tally is None or not tally.is_watched():
+        counting_history = None if self._chooser.forced is not None else node.counting_history
+        if counting_history is None or not counting_history.is_timed_now():
             return self._found_change(node, wave, wants_minus)
         plans, started = node.plan_count, self._planning.clock()
         found = self._found_change(node, wave, wants_minus)
-        self._tally(node, tally, found.strategy, wave, self._planning.clock() - started, plans)
+        self._note_counting(
+            node, counting_history, found.strategy, wave, self._planning.clock() - started, plans
+        )
         return found
 
-    def _tally(
+    def _note_counting(
         self,
         node: ViewNode,
-        tally: Tally,
+        counting_history: CountingHistory,
         strategy: str,
         wave: Wave,
         seconds: float,
         plans: int,
     ) -> None:
         chooser, changed = self._chooser, frozenset(wave.stored & node.part.stored.keys())
-        tally.experience(lambda: chooser.experience(node) or chooser.begin_experience(node))
-        tally.notice(self._graph.stored_below(node))
+        counting_history.experience(
+            lambda: chooser.experience(node) or chooser.begin_experience(node)
+        )
+        counting_history.notice(self._graph.stored_below(node))
         size = sum(wave.sizes[name] for name in changed)
         is_fresh = node.plan_count > plans
         differentials = (Strategy.INCREMENTAL, changed)
@@ -86,12 +90,12 @@ class ViewChanges:
         if followed is not None:
             seconds += wave.counting[followed]
             is_fresh |= followed in wave.fresh
-            tally.note_counting(
+            counting_history.note_counting(
                 (Strategy.COUNTING, changed), differentials, size, seconds, is_fresh
             )
         elif strategy == Strategy.INCREMENTAL:
-            tally.note_differentials(differentials, size, seconds, is_fresh)
-        if tally.wants_counting or tally.wants_no_counting:
+            counting_history.note_differentials(differentials, size, seconds, is_fresh)
+        if counting_history.should_start_counting or counting_history.should_stop_counting:
             wave.to_switch.append(node)
 
     def _found_change(
@@ -174,12 +178,12 @@ class ViewChanges:
             now, failure = [], error
         before = states.before(node, changed)
         plus, minus = difference(now, before or [])
-        if condition.moves and failure is None:
+        if condition.depends_on_time and failure is None:
             self._moments.note(condition.name)
         is_fresh = before is None
         return ViewChange(condition, plus, minus, changed, FAILED, is_fresh, failure)
 
-    def look_again(self, name: str) -> ViewChange | None:
+    def recheck(self, name: str) -> ViewChange | None:
         """All rows of a condition that had none because they could not be computed; None if it is
         not watched any more."""
         node = self._graph.node(name)
@@ -187,7 +191,7 @@ class ViewChanges:
             return None
         with naming(node.view):
             rows = self._states.now(node)
-        if node.view.moves:
+        if node.view.depends_on_time:
             self._moments.note(name)
         return ViewChange(node.view, rows, [], frozenset(), FAILED)
 
@@ -214,14 +218,14 @@ class ViewChanges:
     def _job(self, node: ViewNode, below: frozenset[str], losses: bool = True) -> Job:
         return Job(node, below, self._planning, losses=losses, past=self._states)
 
-    def naively(self, wave: Wave, node: ViewNode) -> Callable[[], object]:
+    def recomputation_of(self, wave: Wave, node: ViewNode) -> Callable[[], object]:
         """The work of recomputing a view."""
-        decide = partial(Decision, self._recomputation(node), Because.MEASURED)
+        decide = partial(Decision, self._recomputation(node), DecisionReason.MEASURED)
         decision, below, queries = self._planned(node, wave, decide, lambda _: True)
         return partial(self._changes, node, decision.strategy, queries, below)
 
     def _recomputation(self, node: ViewNode) -> Strategy:
-        return recomputation(node, self._graph, self._chooser.is_of_far(node)).name
+        return recomputation(node, self._graph, self._chooser.reads_lake(node)).name
 
     def queries(
         self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
@@ -261,12 +265,12 @@ class ViewChanges:
         been there, so they are those of now. Those that may choose learn what that takes."""
         below = (self._graph.derived.get(name) for name in node.part.nodes)
         recursive = [each for each in below if isinstance(each, RecursiveNode)]
-        if not recursive or isinstance(node, RecursiveNode) or self._chooser.is_of_far(node):
+        if not recursive or isinstance(node, RecursiveNode) or self._chooser.reads_lake(node):
             yield
             return
         found = {each.id: each.stored_rows() for each in recursive}
         node.read_stored({name: each for name, each in found.items() if each is not None})
-        learning = [each for each in recursive if each.course.known is not None]
+        learning = [each for each in recursive if each.history.known is not None]
         if not learning:
             yield
             return
@@ -274,7 +278,7 @@ class ViewChanges:
         yield
         seconds = self._planning.clock() - started
         for each in learning if node.plan_count == plans else ():
-            each.course.note_above(seconds, found[each.id] is not None)
+            each.history.note_reader_seconds(seconds, found[each.id] is not None)
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from harken.ir.terms import Variable
 from harken.maintenance.event_bindings import Binding
 from harken.maintenance.nodes import ViewNode
 from harken.maintenance.watched import CompiledEvent, WatchedView
-from harken.propagation.each_state import States
+from harken.propagation.separate_states import States
 from harken.values.rows import Row
 
 Changes: TypeAlias = dict[int, tuple[list[Row], list[Row]]]

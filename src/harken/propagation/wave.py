@@ -74,12 +74,12 @@ class Wave:
     answers: Answers = NO_ANSWERS
     """Answers computed in advance for the nodes of the present level."""
 
-    def take_in(self, name: str, size: int) -> None:
+    def note_changed(self, name: str, size: int) -> None:
         """A stored relation has changed in this wave."""
         self.stored.add(name)
         self.changed.add(name)
         self.sizes[name] = size
-        self.plan.take_in(name, size)
+        self.plan.note_changed(name, size)
 
     def visit(self, node: Node) -> None:
         """Arrive at a node, whether or not anything below it has changed."""

@@ -112,7 +112,7 @@ def test_a_change_that_fails_the_moment_tests_is_kept_and_not_passed(
 
 def test_rows_can_be_noted_by_hand(engine: Any) -> None:
     engine.create(EDGE)
-    told = engine.capture.watch(EDGE, told=True)
+    told = engine.capture.watch(EDGE, reported=True)
     engine.insert_many(EDGE, [(1, 2)])
     assert engine.capture.pending() == {}
     told.note([(1, 2, 1), (2, 3, -1), (4, 4, 1), (4, 4, -1)])
@@ -163,7 +163,7 @@ def test_a_node_fills_a_change_of_its_own(engine: Any) -> None:
 
 def test_rows_of_a_wave_are_added_without_becoming_pending(engine: Any) -> None:
     engine.create(EDGE)
-    told = engine.capture.watch(EDGE, told=True)
+    told = engine.capture.watch(EDGE, reported=True)
     told.add([(1, 2, 1), (2, 3, -1)])
     assert engine.capture.pending() == {}
     assert change(told) == ({(1, 2)}, {(2, 3)})

@@ -248,7 +248,7 @@ class Monitors(Consumer):
             return
         view, before = selection.view, self._places.view(watched)
         node = self._network.graph.node(view.name)
-        is_new = node is None or node.is_other_way(view)
+        is_new = node is None or node.has_other_strategy(view)
         if before is not None and before.name != view.name:
             self._leave(watched)  # the same text now has another meaning
             before = None
@@ -256,11 +256,11 @@ class Monitors(Consumer):
             self._redefined.add(watched)  # perhaps dropped and recreated by this transaction
         if is_new:
             self._insert(view)
-        elif node is not None and not node.is_for(view):
+        elif node is not None and not node.keeps_plans_for(view):
             self._redefined.update(self._places.at(view))
             self._places.open(view)
             self._network.graph.insert(view, self)
-            if view.moves and self._runtime.engine.connection.in_transaction:
+            if view.depends_on_time and self._runtime.engine.connection.in_transaction:
                 self._moments.note(view.name)  # all its present rows are compared
         self._places.join(watched, selection)
 
@@ -272,7 +272,7 @@ class Monitors(Consumer):
         try:
             if made is not None and made.counted is not None:
                 self._network.kept.build_kept(made)
-            if view.moves:
+            if view.depends_on_time:
                 self._moments.begin(view.name)
         except BaseException:
             if not self._places.at(view):
@@ -289,7 +289,7 @@ class Monitors(Consumer):
     def _drop(self, view: MonitoredView) -> None:
         self._network.graph.remove(view.name)
         self._places.close(view)
-        if view.moves:
+        if view.depends_on_time:
             self._moments.end(view.name)
 
     def after_clearing(self) -> None:
@@ -370,7 +370,7 @@ class Monitors(Consumer):
 
     def share_moment(self, watched: Watched) -> None:
         """Other sessions are going to evaluate the view as well."""
-        if self.select(watched).view.moves:
+        if self.select(watched).view.depends_on_time:
             self._moments.share(watched.node)
 
     def check(self) -> None:

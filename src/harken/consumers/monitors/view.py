@@ -87,7 +87,7 @@ class MonitoredView(WatchedView):
         return True
 
     @property
-    def moves(self) -> bool:
+    def depends_on_time(self) -> bool:
         return self.is_moving
 
     @property
@@ -155,7 +155,7 @@ class Views:
         if shape not in self._shapes:
             self._shapes[shape] = _restricted_view(function, restriction, self.catalog)
         found = Selection(*self._shapes[shape], restriction.constants)
-        if found.view.moves or not found.constants:
+        if found.view.depends_on_time or not found.constants:
             return self._alone(watched, found)
         return found
 

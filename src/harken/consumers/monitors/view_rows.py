@@ -93,7 +93,7 @@ class ViewRows:
     def _at_last_evaluation(self, view: MonitoredView) -> AbstractContextManager[None]:
         """Set `now()` to the time of the last evaluation: the copies of the clients are from
         then."""
-        if not view.moves:
+        if not view.depends_on_time:
             return nullcontext()
         return self._runtime.engine.connection.at(self._moments.last(view.name))
 

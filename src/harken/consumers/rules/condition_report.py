@@ -414,7 +414,7 @@ def followed(network: Network, function: str) -> tuple[str, ...]:
         below = [each for each in network.graph.derived.values() if each.id in node.keeps()]
         kept = [each for each in below if isinstance(each, TotalsNode)]
         lines += [counted(each) for each in kept if isinstance(each.totals, Derivations)]
-        if node.tally is not None and node.counted is None:
+        if node.counting_history is not None and node.counted is None:
             lines.append(
                 "derivations are not counted: differentials look for another derivation "
                 "of each row that may have come or gone"

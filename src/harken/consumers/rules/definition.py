@@ -71,11 +71,11 @@ class CompiledRule(WatchedView):
     def only_events(self) -> bool:
         return bool(self.events) and not self.rule.has_condition
 
-    def says_the_same(self, other: WatchedView) -> bool:
+    def has_same_definition(self, other: WatchedView) -> bool:
         return (
             isinstance(other, CompiledRule)
             and self.rule == other.rule
-            and WatchedView.says_the_same(self, other)
+            and WatchedView.has_same_definition(self, other)
         )
 
 

@@ -182,7 +182,7 @@ class Rules(Consumer):
             self._broken[name] = error
             return
         node = self._network.graph.node(name)
-        if node is None or not node.is_for(compiled):
+        if node is None or not node.keeps_plans_for(compiled):
             self._network.graph.insert(compiled, self)
 
     def _active(self) -> list[str]:

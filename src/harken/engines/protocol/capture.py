@@ -65,7 +65,7 @@ class CapturedDelta(Delta, Protocol):
     """
 
     @property
-    def is_told(self) -> bool:
+    def is_reported(self) -> bool:
         """Do its changes come by `note` alone?"""
 
     @property
@@ -99,8 +99,8 @@ class Capture(Protocol):
     def delta(self, relation: Relation) -> Delta:
         """The handle of a Δ-set that a node fills; nothing is made before `create`."""
 
-    def watch(self, relation: Relation, *, told: bool = False) -> CapturedDelta:
-        """Capture the changes of a relation from now on. Those of one that is `told` come by
+    def watch(self, relation: Relation, *, reported: bool = False) -> CapturedDelta:
+        """Capture the changes of a relation from now on. Those of one that is `reported` come by
         `note`."""
 
     def pending(self) -> Mapping[str, bool]:

@@ -176,10 +176,10 @@ class KeptRecursion(Kept[RecursionSource, RecursionChange], Protocol):
         """Rebuild it, and put the difference from the old rows into the Δ-set."""
 
     @property
-    def can_take_in(self) -> bool:
+    def can_apply(self) -> bool:
         """Is it a single relation, so that its change is all that is needed?"""
 
-    def take_in(self, delta: Delta) -> None:
+    def apply(self, delta: Delta) -> None:
         """Bring it up to date with a change that is known."""
 
 

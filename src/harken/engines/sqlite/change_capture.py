@@ -54,16 +54,20 @@ class CapturedDelta(DeltaSet):
     """
 
     def __init__(
-        self, connection: Connection, relation: Relation, told: bool = False, schema: str = "main"
+        self,
+        connection: Connection,
+        relation: Relation,
+        reported: bool = False,
+        schema: str = "main",
     ) -> None:
-        """Of a relation that is `told`, the changes come by `note`, and there are no triggers.
+        """Of a relation that is `reported`, the changes come by `note`, and there are no triggers.
         `schema` is where the table is.
 
         There may be ten thousand of those, and for each that is announced, SQLite reads all it
         knows of this kind again.
         """
-        super().__init__(connection, relation, announced=not told)
-        self.is_told = told
+        super().__init__(connection, relation, announced=not reported)
+        self.is_reported = reported
         self._schema = schema
         self.elsewhere = 0
         """The size of a change that is not held here."""
@@ -150,7 +154,7 @@ class CapturedDelta(DeltaSet):
         return tuple(f"{event} {table}" for event in EVENTS)
 
     def _triggers(self) -> dict[str, str]:
-        if self.is_told:
+        if self.is_reported:
             return {}
         table = f"{self._schema}.{quote(table_name(self.relation))}"
         gained, lost = ("NEW", 1), ("OLD", -1)
@@ -216,9 +220,9 @@ class Capture:
     def delta(self, relation: Relation) -> DeltaSet:
         return DeltaSet(self._connection, relation)
 
-    def watch(self, relation: Relation, *, told: bool = False) -> CapturedDelta:
+    def watch(self, relation: Relation, *, reported: bool = False) -> CapturedDelta:
         schema = "temp" if self._is_elsewhere(relation) else "main"
-        watched = CapturedDelta(self._connection, relation, told, schema)
+        watched = CapturedDelta(self._connection, relation, reported, schema)
         watched.capture()
         self._has_watched = True
         return watched

@@ -139,11 +139,11 @@ class RecursionTables(KeptTables):
         self.validity.declare()
 
     @property
-    def can_take_in(self) -> bool:
+    def can_apply(self) -> bool:
         """Is there nothing stored but the relation whose change is known?"""
         return len(self.relations) == 1
 
-    def take_in(self, delta: Delta) -> None:
+    def apply(self, delta: Delta) -> None:
         """Bring the rows of a single relation up to date with its Δ-set."""
         relation, found = delta.relation, table_of(delta)
         table = quote(self.tables[relation.id])

@@ -19,7 +19,7 @@ class Apart(Recompute):
     name: ClassVar[Strategy] = Strategy.APART
 
     def applies(self, node: Node) -> bool:
-        return node.is_apart
+        return node.compares_states_apart
 
     def queries(self, job: Job) -> tuple[Query, ...]:
         """Of a node below the views, what lies above finds the change."""
@@ -37,7 +37,7 @@ class Moved(Recompute):
     name: ClassVar[Strategy] = Strategy.MOVED
 
     def applies(self, node: Node) -> bool:
-        return isinstance(node, ViewNode) and node.view.moves and node.old_state is None
+        return isinstance(node, ViewNode) and node.view.depends_on_time and node.old_state is None
 
     def queries(self, job: Job) -> tuple[Query, ...]:
         assert isinstance(job.node, ViewNode)
@@ -49,10 +49,10 @@ class Moved(Recompute):
         assert job.past is not None
         now, before = queries
         name = job.node.view.name
-        with job.planning.engine.connection.at(job.past.last_look(name)):
+        with job.planning.engine.connection.at(job.past.last_evaluation(name)):
             rows = before.rows(())
         found = difference(now.rows(()), rows)
-        job.past.note_look(name)
+        job.past.note_evaluation(name)
         return found
 
 

@@ -60,7 +60,7 @@ class Differentials(PlannedStrategy):
 
     def estimate(self, node: Node, wave: WaveMeasurements) -> float | None:
         known = None if isinstance(node, TotalsNode) else wave.experience(node)
-        return None if known is None else known.thought(*wave.case(node, self.name))
+        return None if known is None else known.assumed_seconds(*wave.case(node, self.name))
 
     def cost(self, node: Node, sizes: Mapping[str, int], chooser: Chooser) -> float:
         """Where Spark evaluates it, each changed row costs as much."""

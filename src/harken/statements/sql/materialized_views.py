@@ -53,7 +53,7 @@ class KeptView(WatchedView):
         return True
 
     @property
-    def moves(self) -> bool:
+    def depends_on_time(self) -> bool:
         return self.asks_time
 
     @property

@@ -14,12 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from harken.maintenance import tuning
-from harken.maintenance.investment import Outlay
+from harken.maintenance.investment import Investment
 from harken.maintenance.measurements import Case, Experience
 
 
 @dataclass(slots=True)
-class Tally(Outlay):
+class CountingHistory(Investment):
     share: float = field(default_factory=lambda: tuning.COUNTING_INVESTMENT)
     is_counting: bool = False
     worse: int = 0
@@ -28,21 +28,21 @@ class Tally(Outlay):
     """Is what differentials took not what they take now?"""
     same: int = 0
     """How many changes have gone the same way, and there was no reason to leave it."""
-    _unwatched: int = 0
+    _untimed_left: int = 0
     _stored: frozenset[str] = frozenset()
     _took: Experience = field(default_factory=lambda: Experience({}, memory=tuning.LONG_MEMORY))
 
-    def is_watched(self) -> bool:
+    def is_timed_now(self) -> bool:
         """Is it remembered what the next change takes?"""
-        if not self._unwatched:
+        if not self._untimed_left:
             return True
-        self._unwatched -= 1
+        self._untimed_left -= 1
         return False
 
     @property
-    def is_at_rest(self) -> bool:
+    def is_paused(self) -> bool:
         """Is it not remembered for now what changes take, by differentials?"""
-        return self._unwatched > 0 and not self.is_counting
+        return self._untimed_left > 0 and not self.is_counting
 
     def notice(self, stored: frozenset[str]) -> None:
         """These relations below are stored now: differentials read them, or derive them again."""
@@ -61,7 +61,7 @@ class Tally(Outlay):
         if seconds > tuning.COUNTING_OVERHEAD:
             untimed = 0 if self.same < tuning.SETTLED_AFTER else tuning.UNTIMED_CHANGES
             self.spent += seconds * (1 + untimed)
-        self._go_on()
+        self._pause_timing()
 
     def note_counting(
         self, case: Case, other: Case, size: int, seconds: float, is_fresh: bool
@@ -74,19 +74,19 @@ class Tally(Outlay):
         self.worse = self.worse + 1 if is_worse else 0
         if is_worse:
             self.same = 0
-        self._go_on()
+        self._pause_timing()
 
-    def _go_on(self) -> None:
+    def _pause_timing(self) -> None:
         self.same += 1
-        self._unwatched = tuning.UNTIMED_CHANGES if self.same > tuning.SETTLED_AFTER else 0
+        self._untimed_left = tuning.UNTIMED_CHANGES if self.same > tuning.SETTLED_AFTER else 0
 
     @property
-    def wants_counting(self) -> bool:
+    def should_start_counting(self) -> bool:
         """Have differentials taken long enough to try whether numbers help?"""
-        return not self.is_counting and self.is_worth_a_try
+        return not self.is_counting and self.is_worth_trying
 
     @property
-    def wants_no_counting(self) -> bool:
+    def should_stop_counting(self) -> bool:
         return self.is_counting and (self.is_outdated or self.worse >= tuning.COUNTING_PATIENCE)
 
     def begin(self) -> None:
@@ -96,7 +96,7 @@ class Tally(Outlay):
         """The numbers are dropped; or they were never built, because it took too long."""
         self.is_counting, self.same = False, 0
         if too_long:
-            self.took_too_long()
+            self.note_failed_attempt()
         else:
             self.was_useless, self.spent = not self.is_outdated, 0.0
         self.is_outdated = False

@@ -38,7 +38,7 @@ class States:
         if node.old_state is not None:
             return self.planning.engine.matching(node.old_state, {})
         try:
-            if node.view.moves:
+            if node.view.depends_on_time:
                 with self.planning.engine.connection.at(self.moments.last(node.view.name)):
                     return node.rows_before(changed, self.planning).rows(())
             if self.can_take_back(node.part.program, changed):
@@ -68,8 +68,8 @@ class States:
         with self.planning.engine.capture.before(self.captures[name] for name in sorted(changed)):
             return query.rows(())
 
-    def last_look(self, view: str) -> datetime.datetime:
+    def last_evaluation(self, view: str) -> datetime.datetime:
         return self.moments.last(view)
 
-    def note_look(self, view: str) -> None:
+    def note_evaluation(self, view: str) -> None:
         self.moments.note(view)

@@ -4,7 +4,7 @@ Rederivation that takes longer than its limit is broken off, and all is recomput
 rows. So is a strategy that was asked for, when it has taken many times as long as any other. What
 would fetch too much from the lake is left as well, and all is found from scratch.
 
-Law: whichever way is gone, the Δ-set is the change, and rows that are stored are those of now.
+Law: whichever way is ran, the Δ-set is the change, and rows that are stored are those of now.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from harken.engines.protocol import BrokenOff, TooManyRows
 from harken.maintenance import tuning
 from harken.maintenance.chooser import Chooser
-from harken.maintenance.decisions import Because, Decision
+from harken.maintenance.decisions import Decision, DecisionReason
 from harken.maintenance.measurements import Experience
 from harken.maintenance.nodes import Planning
-from harken.maintenance.recursion_course import TAKEN_IN, Course
+from harken.maintenance.recursion_history import REDERIVED_INTO_ROWS, RecursionHistory
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.strategies.base import Job
 from harken.maintenance.strategies.names import Strategy
@@ -41,23 +41,23 @@ class RecursionUpdate:
     def _planning(self) -> Planning:
         return self.job.planning
 
-    def go(self, decision: Decision) -> Decision:
+    def run(self, decision: Decision) -> Decision:
         """Fill the Δ-set; the decision as it was carried out in the end."""
         was_stored = self.node.kept_rows.is_built
-        if decision.reason is Because.SETTLED:
-            found = self._go_on(decision)
-        elif decision.reason is Because.MEASURED:
-            found = decision.instead(self._go_by_experience(decision))
+        if decision.reason is DecisionReason.SETTLED:
+            found = self._repeat_last(decision)
+        elif decision.reason is DecisionReason.MEASURED:
+            found = decision.instead(self._run_measured(decision))
         else:
-            found = self._go_as_asked(decision)
+            found = self._run_requested(decision)
         if not was_stored and self.node.kept_rows.is_built:
             self.chooser.budget.note_built()
         return found
 
     # --- without limits ----------------------------------------------------------------------
 
-    def _go(self, strategy: Strategy) -> Strategy:
-        """Fill the Δ-set in this way, or from scratch if that is too much; the way that was gone.
+    def _run(self, strategy: Strategy) -> Strategy:
+        """Fill the Δ-set in this way, or from scratch if that is too much; the way that was ran.
         What even from scratch is too much to come here, is compared where it lies."""
         node = self.node
         try:
@@ -65,7 +65,7 @@ class RecursionUpdate:
         except TooManyRows:
             node.delta.clear()
             if strategy is not Strategy.NAIVE:
-                return self._go(Strategy.NAIVE)
+                return self._run(Strategy.NAIVE)
             node.kept_rows.drop()
             for sign in (1, -1):
                 query = node.query(sign, RECOMPUTE, self.job.stored, self._planning)
@@ -75,36 +75,36 @@ class RecursionUpdate:
     def _try(self, strategy: Strategy) -> None:
         find(strategy, self.node).run(self.job, ())
 
-    def _go_on(self, decision: Decision) -> Decision:
-        course = self.node.course
-        course.unwatched -= 1
-        gone = self._go(decision.strategy)
-        if gone is not course.last:
-            course.note_way(gone, self.size, stored=False)
-        return decision.instead(gone)
+    def _repeat_last(self, decision: Decision) -> Decision:
+        history = self.node.history
+        history.untimed_left -= 1
+        ran = self._run(decision.strategy)
+        if ran is not history.last:
+            history.note_strategy(ran, self.size, stored=False)
+        return decision.instead(ran)
 
     # --- as it was asked for -----------------------------------------------------------------
 
-    def _go_as_asked(self, decision: Decision) -> Decision:
+    def _run_requested(self, decision: Decision) -> Decision:
         """The strategy that was asked for, unless it runs away, or did so before."""
         wanted = decision.strategy
         known = self._experience()
         ran_away = known.ran_away((wanted, self.case), self.size)
-        if ran_away or not self._try_as_asked(wanted, known):
+        if ran_away or not self._try_requested(wanted, known):
             numbers = {"limit_seconds": known.expected((wanted, self.case), self.size) / 2}
-            decision = Decision(Strategy.NAIVE, Because.RAN_AWAY, numbers)
+            decision = Decision(Strategy.NAIVE, DecisionReason.RAN_AWAY, numbers)
             self._recompute(known)
         elif wanted is Strategy.EXTERNAL:
             self.node.kept_rows.drop()
         return decision
 
-    def _try_as_asked(self, wanted: Strategy, known: Experience) -> bool:
+    def _try_requested(self, wanted: Strategy, known: Experience) -> bool:
         if wanted is Strategy.NAIVE:
-            self._go(wanted)
+            self._run(wanted)
             return True
         started = self._clock()
         is_measured = known.is_measured((wanted, self.case), self.size)
-        limit = self.node.course.longest(known, self.case, self.size, wanted)
+        limit = self.node.history.runaway_limit(known, self.case, self.size, wanted)
         if not self._try_limited(wanted, known, math.inf if is_measured else limit):
             return False
         if not is_measured:
@@ -122,11 +122,11 @@ class RecursionUpdate:
                 connection.savepoint("follow") if is_undone else nullcontext(),
                 self._limited(limit),
             ):
-                self._go(strategy)
+                self._run(strategy)
         except BrokenOff:
             self._clean_up(was_stored)
             known.note_runaway((strategy, self.case), self.size, self._clock() - started)
-            self.chooser.learnt(self.node, known)
+            self.chooser.note_measured(self.node, known)
             return False
         return True
 
@@ -144,7 +144,7 @@ class RecursionUpdate:
         is_fresh, self.node.is_fresh = self.node.is_fresh, False
         if not is_fresh:
             known.note((strategy, self.case), self.size, self._clock() - started)
-            self.chooser.learnt(self.node, known)
+            self.chooser.note_measured(self.node, known)
 
     def _limited(self, seconds: float) -> AbstractContextManager[object]:
         connection = self._planning.engine.connection
@@ -152,39 +152,39 @@ class RecursionUpdate:
 
     def _recompute(self, known: Experience) -> None:
         started = self._clock()
-        gone = self._go(Strategy.NAIVE)
+        ran = self._run(Strategy.NAIVE)
         is_fresh, self.node.is_fresh = self.node.is_fresh, False
         known.note_naive(self._clock() - started, is_first=is_fresh)
         if not is_fresh:
-            known.note((gone, self.case), self.size, self._clock() - started)
-        self.chooser.learnt(self.node, known)
+            known.note((ran, self.case), self.size, self._clock() - started)
+        self.chooser.note_measured(self.node, known)
 
     # --- by experience -----------------------------------------------------------------------
 
     def _experience(self) -> Experience:
         node = self.node
-        return node.course.experience(
+        return node.history.experience(
             lambda: self.chooser.experience(node) or self.chooser.begin_experience(node),
             tuning.LONG_MEMORY,
         )
 
-    def _go_by_experience(self, decision: Decision) -> Strategy:
-        node, course = self.node, self.node.course
+    def _run_measured(self, decision: Decision) -> Strategy:
+        node, history = self.node, self.node.history
         known = self._experience()
         was_stored = node.kept_rows.holds()
         strategy = decision.strategy
         if decision.pick is not None:
-            course.take(decision.pick, known, self.size)
+            history.take(decision.pick, known, self.size)
         if strategy is Strategy.EXTERNAL and not self._rederive(known, was_stored):
             strategy = Strategy.MATERIALIZED if was_stored else Strategy.NAIVE
         if strategy is not Strategy.EXTERNAL:
-            strategy = self._go_with_rows(strategy, known, was_stored)
-        course.note_way(strategy, self.size, stored=was_stored)
+            strategy = self._run_with_rows(strategy, known, was_stored)
+        history.note_strategy(strategy, self.size, stored=was_stored)
         self._store_or_drop(strategy, known, was_stored)
-        self.chooser.learnt(node, known)
+        self.chooser.note_measured(node, known)
         return strategy
 
-    def _go_with_rows(self, strategy: Strategy, known: Experience, was_stored: bool) -> Strategy:
+    def _run_with_rows(self, strategy: Strategy, known: Experience, was_stored: bool) -> Strategy:
         """Follow the stored rows or recompute them. Following that was never measured is broken off
         when it takes a few times as long as recomputing."""
         naive, started = known.naive_seconds, self._clock()
@@ -195,32 +195,34 @@ class RecursionUpdate:
                 self._note(strategy, started, known, was_stored)
                 return strategy
             strategy, started = Strategy.NAIVE, self._clock()
-        strategy = self._go(strategy)
+        strategy = self._run(strategy)
         self._note(strategy, started, known, was_stored)
         return strategy
 
     def _rederive(self, known: Experience, was_stored: bool) -> bool:
         """False if that took too long and was broken off, or was too much. Rows that are stored
         are brought up to date with it."""
-        limit = self.node.course.limit(known, self.case, self.size, was_stored)
+        limit = self.node.history.rederivation_limit(known, self.case, self.size, was_stored)
         started = self._clock()
         try:
             with self._limited(limit):
                 self._try(Strategy.EXTERNAL)
         except (BrokenOff, TooManyRows):
             took = self._clock() - started
-            for way in (Strategy.EXTERNAL, TAKEN_IN) if was_stored else (Strategy.EXTERNAL,):
+            for way in (
+                (Strategy.EXTERNAL, REDERIVED_INTO_ROWS) if was_stored else (Strategy.EXTERNAL,)
+            ):
                 known.note((way, self.case), self.size, took, broken_off=True)
             return False
         self._note(Strategy.EXTERNAL, started, known, was_stored)
         if was_stored:
-            self.node.kept_rows.take_in(self.node.delta)
-            self._note(TAKEN_IN, started, known, was_stored)
+            self.node.kept_rows.apply(self.node.delta)
+            self._note(REDERIVED_INTO_ROWS, started, known, was_stored)
         return True
 
     def _note(self, strategy: str, started: float, known: Experience, was_stored: bool) -> None:
         """Runs that include planning are recorded only if they took longer than planning does."""
-        took, course = self._clock() - started, self.node.course
+        took, history = self._clock() - started, self.node.history
         is_fresh, self.node.is_fresh = self.node.is_fresh, False
         if strategy == Strategy.NAIVE:
             known.note_naive(took, is_first=is_fresh)
@@ -228,45 +230,45 @@ class RecursionUpdate:
         if is_planning or self._is_cold(strategy, took, known):
             return
         known.note((strategy, self.case), self.size, took)
-        if strategy in (Strategy.MATERIALIZED, TAKEN_IN):
-            course.note_with(took, known, (Strategy.EXTERNAL, self.case), self.size)
+        if strategy in (Strategy.MATERIALIZED, REDERIVED_INTO_ROWS):
+            history.note_with_rows(took, known, (Strategy.EXTERNAL, self.case), self.size)
         elif strategy == Strategy.EXTERNAL and not was_stored:
-            course.note_without(took)
+            history.note_without_rows(took)
 
     def _is_cold(self, strategy: str, took: float, known: Experience) -> bool:
         """Did it take longer because it was not in use? What took very long is not tried on."""
-        case, course = (strategy, self.case), self.node.course
-        way = Strategy.EXTERNAL if strategy == TAKEN_IN else strategy
-        if not known.is_measured(case, self.size) or not course.is_cold(way):
+        case, history = (strategy, self.case), self.node.history
+        way = Strategy.EXTERNAL if strategy == REDERIVED_INTO_ROWS else strategy
+        if not known.is_measured(case, self.size) or not history.is_cold(way):
             return False
         if took <= tuning.RECOMPUTE_TRIAL_FACTOR * known.expected(case, self.size):
             return True
-        course.staying = 0
+        history.trial_changes_left = 0
         return False
 
     def _store_or_drop(self, strategy: Strategy, known: Experience, was_stored: bool) -> None:
-        rows, course = self.node.kept_rows, self.node.course
+        rows, history = self.node.kept_rows, self.node.history
         is_allowed = self.chooser.budget.allows(rows)
         if strategy is Strategy.EXTERNAL and not was_stored:
-            if course.is_worth_a_try and is_allowed:
-                self._try_to_store(known, course)
-        elif was_stored and course.wants_no_rows(known):
+            if history.is_worth_trying and is_allowed:
+                self._try_to_store(known, history)
+        elif was_stored and history.should_drop_rows(known):
             rows.drop()
-            course.give_up_rows(known)
+            history.give_up_rows(known)
         elif strategy is Strategy.NAIVE and not is_allowed:
             rows.drop()
 
-    def _try_to_store(self, known: Experience, course: Course) -> None:
+    def _try_to_store(self, known: Experience, history: RecursionHistory) -> None:
         started = self._clock()
         try:
-            with self._limited(course.most):
+            with self._limited(history.attempt_limit):
                 self.node.build(self._planning)
         except (BrokenOff, TooManyRows):
             self.node.kept_rows.drop()
-            course.took_too_long()
+            history.note_failed_attempt()
         else:
             known.note_naive(self._clock() - started, is_first=True)
-            course.spent = 0.0
+            history.spent = 0.0
 
     def _clock(self) -> float:
         return self._planning.clock()

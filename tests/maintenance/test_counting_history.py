@@ -15,7 +15,7 @@ from harken.ir.assemble import assemble
 from harken.ir.printer import print_program
 from harken.ir.safety import required_inputs
 from harken.maintenance import tuning
-from harken.maintenance.derivation_tally import Tally
+from harken.maintenance.counting_history import CountingHistory
 from harken.maintenance.measurements import Experience
 from harken.maintenance.nodes import ViewNode
 from harken.maintenance.strategies import Strategy
@@ -122,8 +122,8 @@ def test_auto_counts_when_looking_for_others_has_taken_long() -> None:
         db.datalog(PROGRAM)
         db.datalog(" ".join(f"e({x}, {y})." for x in range(5) for y in range(5)))
         view = db.monitor("p")
-        tally = node(db, "p").tally
-        assert tally is not None
+        counting_history = node(db, "p").counting_history
+        assert counting_history is not None
         views = db.internals.network._views
         now = [0.0]
         db.internals.engine.connection.working_time = lambda: now[0]
@@ -138,8 +138,8 @@ def test_auto_counts_when_looking_for_others_has_taken_long() -> None:
         views._found_change = taking  # type: ignore[method-assign,assignment]
         for y in (5, 6):  # the first has its plan to make
             db.datalog(f"+e(0, {y}).")
-        assert node(db, "p").tally is tally
-        assert tally.is_counting
+        assert node(db, "p").counting_history is counting_history
+        assert counting_history.is_counting
         assert "derivations are counted: 5 rows have 27 of them" in str(
             db.explain("p", verbose=True)
         )
@@ -149,7 +149,7 @@ def test_auto_counts_when_looking_for_others_has_taken_long() -> None:
         counted_takes[0] = 50.0
         for number in range(40):
             db.datalog(f"{'+-'[number % 2]}e(0, 9).")
-            if not tally.is_counting:
+            if not counting_history.is_counting:
                 break
         assert number == tuning.COUNTING_PATIENCE - 1
         assert "derivations are not counted" in str(db.explain("p", verbose=True))
@@ -160,46 +160,46 @@ def test_auto_counts_when_looking_for_others_has_taken_long() -> None:
 
 def test_what_differentials_took_is_forgotten_when_they_read_stored_rows() -> None:
     known, case = Experience({}), (Strategy.INCREMENTAL, frozenset({"e"}))
-    tally = Tally()
-    tally.experience(lambda: known)
-    tally.note_differentials(case, 1, 1.0, is_fresh=False)
-    assert tally.wants_counting
-    tally.begin()
-    tally.notice(frozenset({"t"}))
-    assert tally.wants_no_counting
-    assert not tally._took.taken
-    tally.end()
-    assert not tally.was_useless
-    assert not tally.wants_counting  # not before they have taken long again
-    tally.notice(frozenset({"t"}))
-    assert not tally.wants_no_counting
+    counting_history = CountingHistory()
+    counting_history.experience(lambda: known)
+    counting_history.note_differentials(case, 1, 1.0, is_fresh=False)
+    assert counting_history.should_start_counting
+    counting_history.begin()
+    counting_history.notice(frozenset({"t"}))
+    assert counting_history.should_stop_counting
+    assert not counting_history._took.taken
+    counting_history.end()
+    assert not counting_history.was_useless
+    assert not counting_history.should_start_counting  # not before they have taken long again
+    counting_history.notice(frozenset({"t"}))
+    assert not counting_history.should_stop_counting
 
 
 def test_differentials_that_take_little_count_as_well() -> None:
     """Counting is ended where most changes are found sooner without, though some take long."""
-    tally, (ours, others) = (
-        Tally(),
+    counting_history, (ours, others) = (
+        CountingHistory(),
         ((Strategy.COUNTING, frozenset("f")), (Strategy.INCREMENTAL, frozenset("f"))),
     )
     for _ in range(4):
         for seconds in (0.0005, 0.00005, 0.00005, 0.00005):
-            tally.note_differentials(others, 1, seconds, is_fresh=False)
-    tally.begin()
+            counting_history.note_differentials(others, 1, seconds, is_fresh=False)
+    counting_history.begin()
     for _ in range(tuning.COUNTING_PATIENCE):
-        assert not tally.wants_no_counting
-        tally.note_counting(ours, others, 1, 0.00015, is_fresh=False)
-    assert tally.wants_no_counting
+        assert not counting_history.should_stop_counting
+        counting_history.note_counting(ours, others, 1, 0.00015, is_fresh=False)
+    assert counting_history.should_stop_counting
 
 
 def test_a_way_that_is_settled_is_watched_now_and_then() -> None:
-    tally, case = Tally(), (Strategy.INCREMENTAL, frozenset("f"))
+    counting_history, case = CountingHistory(), (Strategy.INCREMENTAL, frozenset("f"))
     watched = 0
     for _ in range(1000):
-        if tally.is_watched():
+        if counting_history.is_timed_now():
             watched += 1
-            tally.note_differentials(case, 1, 0.001, is_fresh=False)
+            counting_history.note_differentials(case, 1, 0.001, is_fresh=False)
     assert watched < 1000 / tuning.UNTIMED_CHANGES
-    assert 0.9 < tally.spent < 1.1
+    assert 0.9 < counting_history.spent < 1.1
 
 
 def test_where_a_row_has_one_derivation_there_is_no_choice() -> None:
@@ -207,7 +207,7 @@ def test_where_a_row_has_one_derivation_there_is_no_choice() -> None:
         db.sql("CREATE TABLE item (name STRING PRIMARY KEY, n INT NOT NULL)")
         db.sql("CREATE VIEW low AS SELECT DISTINCT name FROM item WHERE n < 3")
         db.monitor("low")
-        assert node(db, "low").tally is None
+        assert node(db, "low").counting_history is None
 
 
 def test_watch_counts(tmp_path: Path) -> None:
