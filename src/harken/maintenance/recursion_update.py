@@ -105,7 +105,9 @@ class RecursionUpdate:
         started = self._clock()
         is_measured = known.is_measured((wanted, self.case), self.size)
         limit = self.node.history.runaway_limit(known, self.case, self.size, wanted)
-        if not self._try_limited(wanted, known, math.inf if is_measured else limit):
+        if is_measured or known.reads_lake:  # Spark cannot be interrupted
+            limit = math.inf
+        if not self._try_limited(wanted, known, limit):
             return False
         if not is_measured:
             self._record(wanted, started, known)
