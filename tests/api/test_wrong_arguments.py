@@ -64,6 +64,7 @@ def good_calls(tmp_path: Path) -> dict[str, dict[str, Any]]:
         "describe": {"name": "low", "where": None},
         "describe_table": {"name": "low"},
         "definitions": {},
+        "kept": {},
         "redefining": {},
         "readers_of": {"name": "low"},
         "changes_after": {"name": "low", "position": 0, "where": None, "net": False},
