@@ -26,6 +26,7 @@ from harken.errors import (
 )
 
 if TYPE_CHECKING:
+    from harken import dbapi as dbapi
     from harken.api.connect import connect
     from harken.api.database import Database
     from harken.api.handles import FunctionHandle, NoValue
@@ -93,6 +94,8 @@ _MODULES = {
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its module at first use."""
+    if name == "dbapi":
+        return import_module("harken.dbapi")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(_MODULES[name]), name)

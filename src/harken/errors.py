@@ -90,8 +90,21 @@ class HarkenError(Exception):
         self.hint = hint
         self.text: str | None = None
         self.source: str | None = None
+        self._added: list[str] = []
         self.known_line: int | None = None
         """The line, if there is no text to point into."""
+
+    @property
+    def __notes__(self) -> list[str]:
+        """What Python prints under an error that nobody caught: the code, the place, the hint."""
+        return [self.report().replace(f" {self.message}", "", 1), *self._added]
+
+    @__notes__.setter
+    def __notes__(self, notes: list[str]) -> None:
+        self._added = notes
+
+    def add_note(self, note: str) -> None:
+        self._added.append(note)
 
     def locate(self, text: str, source: str | None = None) -> HarkenError:
         """Attach the text that the span points into; the innermost attachment wins."""

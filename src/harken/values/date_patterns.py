@@ -18,7 +18,7 @@ from functools import lru_cache
 
 import regex
 
-from harken.errors import EvaluationError
+from harken.errors import ArithmeticFault, EvaluationError
 from harken.values import pattern_size
 from harken.values.failures import bad_argument
 from harken.values.matching import Pattern, compile_backtracking
@@ -83,7 +83,11 @@ def _too_large(pattern: str) -> EvaluationError:
 
 
 def _refusal(letters: str) -> Exception:
-    return bad_argument(f"{letters} in a format of dates is not there")
+    return ArithmeticFault(
+        f"{letters} in a format of dates is not there",
+        code="bad-value",
+        hint="a format is written as yyyy-MM-dd HH:mm:ss, as in Spark",
+    )
 
 
 # --- writing -------------------------------------------------------------------------------

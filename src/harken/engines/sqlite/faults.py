@@ -138,7 +138,8 @@ def read_only() -> StorageError:
     return StorageError(
         "this database is open for reading only",
         code="read-only",
-        hint="open it without read_only, and check that you may write the file's directory",
+        hint="`harken query` only reads: `harken run` and `harken shell` write; in Python open it "
+        "without read_only; and check that you may write the file's directory",
     )
 
 

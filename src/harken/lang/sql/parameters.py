@@ -166,7 +166,7 @@ def checked(value: Any, name: str) -> Any:
             value = value.__index__()
         elif not hasattr(value, "oid"):
             raise ValueFault(
-                f"{name} is a {type(value).__name__}, which is not a value of SQL",
+                f"{name} is of type {type(value).__name__}, which is not a value of SQL",
                 code="bad-value",
                 hint="give an int, float, str, bool, Decimal, date, datetime or None; "
                 "a list of them for IN",

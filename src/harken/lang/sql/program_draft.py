@@ -42,14 +42,19 @@ class Tables(Protocol):
     def table_names(self) -> Iterable[str]: ...
 
 
+NO_TABLES = "this database is empty; --db FILE, or harken.connect(FILE), opens another"
+"""The hint where the database is empty, which is what forgetting `--db` looks like."""
+
+
 def unknown_table(
     tables: Tables, name: str, span: Span | None, what: str = "table or view"
 ) -> NameFault:
+    names = sorted(tables.table_names())
     return NameFault(
         f"there is no {what} {name}",
         code="unknown-table",
         span=span,
-        hint=offered(name, sorted(tables.table_names()), "tables and views"),
+        hint=offered(name, names, "tables and views") if names else NO_TABLES,
     )
 
 

@@ -126,7 +126,7 @@ def _parts(table: Table, given: Any, key: tuple[str, ...] = ()) -> Iterable[Give
         return _encoded_parts(table, names, rows)
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise TypeFault(
-            f"a {type(given).__name__} is not rows",
+            f"a value of type {type(given).__name__} is not rows",
             code="arity",
             hint="give a list of tuples or mappings, a data frame, or an Arrow table",
         )
