@@ -377,6 +377,27 @@ def test_the_ir_evaluates_nothing() -> None:
     assert not list(computed_values("left.value == right.value"))
 
 
+TESTS_IN_LIBRARIES = {
+    "database/test_changes.py": "what Jupyter calls",
+    "database/test_frames.py": "what Jupyter calls",
+    "engines/spark/test_faults.py": "Spark's own errors",
+    "engines/spark/test_guard.py": "Spark's own plans",
+    "engines/spark/test_spark_session.py": "whether PySpark has a JVM",
+    "laws/test_patterns.py": "Java's own regular expressions",
+}
+"""Where tests use private names of other people's libraries, or names that those call."""
+
+
+def test_no_test_reaches_for_a_private_name() -> None:
+    """A test uses what users or other packages may use: a method or a hook is public for it."""
+    found = {
+        str(path.relative_to(TESTS)): list(private_to_others(path.read_text("utf-8")))
+        for path in sorted(TESTS.glob("**/*.py"))
+    }
+    wrong = {file: lines for file, lines in found.items() if lines}
+    assert wrong.keys() == TESTS_IN_LIBRARIES.keys(), wrong
+
+
 SQL_STATEMENT = re.compile(
     r"\s*(SELECT .* FROM|INSERT (INTO|OR)|DELETE FROM|UPDATE \S+ SET|PRAGMA|SAVEPOINT"
     r"|(CREATE|DROP|ALTER) (TEMP |UNIQUE )?(TABLE|INDEX|TRIGGER|VIEW) )",

@@ -33,7 +33,7 @@ from tests.harness import consistency, lakes, stepping
 
 FAILPOINTS: dict[str, tuple[type, str]] = {
     "reading a directory": (DirectoryInput, "capture"),
-    "writing Parquet": (LakeTable, "_write"),
+    "writing Parquet": (LakeTable, "add_file"),
     "the entry in Delta's log": (LakeTable, "_enter"),
     "taking an input in": (Exchange, "take_in"),
     "noting the version": (Places, "advance"),

@@ -311,7 +311,7 @@ def test_the_targets_of_a_small_change() -> None:
         1_000: turns(incremental=[1.0, 1.0, 9.0], naive=[2.0] * 3, adaptive=[1.0] * 3),
         1_000_000: turns(incremental=[1.2, 1.2, 1.2], naive=[6000.0] * 3, adaptive=[1.2] * 3),
     }
-    found = list(monitoring._figures(monitoring.BENCHMARKS[0], taken))
+    found = list(monitoring.figures_of(monitoring.BENCHMARKS[0], taken))
     targets = [
         (figure.params["items"], figure.measure, figure.value, figure.needs, figure.holds)
         for figure in found
@@ -325,7 +325,7 @@ def test_the_targets_of_a_small_change() -> None:
 
 def test_adaptive_is_measured_by_the_better_of_the_others() -> None:
     taken = {1_000: turns(incremental=[4.0], naive=[2.0], adaptive=[3.0])}
-    *_, last = monitoring._figures(monitoring.BENCHMARKS[3], taken)
+    *_, last = monitoring.figures_of(monitoring.BENCHMARKS[3], taken)
     assert (last.measure, last.value, last.holds) == ("adaptive/better", 1.5, False)
 
 

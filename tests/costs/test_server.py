@@ -39,10 +39,10 @@ async def look(path: str, clients: int, others: int) -> Cost:
 
         def work() -> None:
             db.sql("UPDATE t SET v = v + 1")
-            tail._publish_new()
+            tail.publish_new()
 
-        found = cost(SimpleNamespace(internals=SimpleNamespace(connection=tail._connection)), work)  # type: ignore[arg-type]
-        tail._connection.close()
+        found = cost(SimpleNamespace(internals=SimpleNamespace(connection=tail.connection)), work)  # type: ignore[arg-type]
+        tail.connection.close()
         await asyncio.sleep(0)
     return found
 
@@ -54,7 +54,7 @@ def test_many_clients_of_one_view(tmp_path: Path) -> None:
 
 
 @pytest.mark.xfail(
-    reason="Tail._publish_new asks the log of each feed after each commit, also where the view did "
+    reason="Tail.publish_new asks the log of each feed after each commit, also where the view did "
     "not change: the changes in the file are found by log, not by position"
 )
 def test_other_views_that_are_followed(tmp_path: Path) -> None:

@@ -39,9 +39,9 @@ def test_a_chain_of_materialised_views_is_one_wave(
     chain: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waves = []
-    make = Network._wave
+    make = Network.make_wave
     monkeypatch.setattr(
-        Network, "_wave", lambda self, stored: waves.append(stored) or make(self, stored)
+        Network, "make_wave", lambda self, stored: waves.append(stored) or make(self, stored)
     )
     changes = chain.monitor("c")
     chain.sql("UPDATE t SET v = 500 WHERE k = 3")
@@ -91,9 +91,9 @@ def test_the_own_change_of_a_table_is_not_propagated_a_second_time(
     """What was captured of a table is its change: it is read, once for each sign, never computed,
     and whoever follows the table costs no further wave."""
     waves = []
-    make = Network._wave
+    make = Network.make_wave
     monkeypatch.setattr(
-        Network, "_wave", lambda self, stored: waves.append(stored) or make(self, stored)
+        Network, "make_wave", lambda self, stored: waves.append(stored) or make(self, stored)
     )
     with harken.connect(settings={"compiled_waves": False}) as db:
         db.sql("CREATE TABLE t (k INT PRIMARY KEY, v INT)")

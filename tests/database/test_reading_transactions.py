@@ -135,7 +135,7 @@ def test_a_change_waits_for_another_that_is_rolled_back(connect: Connect, path: 
     assert values(first) == [(10,)]
     second.sql("BEGIN; UPDATE t SET v = 20")
     tried = threading.Event()
-    plain = first.internals.connection._retry_while_busy
+    plain = first.internals.connection.retry_while_busy
 
     def retry(work: Callable[[], object]) -> None:
         def once() -> None:
@@ -146,7 +146,7 @@ def test_a_change_waits_for_another_that_is_rolled_back(connect: Connect, path: 
 
         plain(once)
 
-    first.internals.connection._retry_while_busy = retry  # type: ignore[method-assign]
+    first.internals.connection.retry_while_busy = retry  # type: ignore[method-assign]
 
     def give_up() -> None:
         tried.wait(PATIENCE)

@@ -21,7 +21,7 @@ class Haste:
         self._now = 0.0
         connection = db.internals.connection
         connection.working_time = self._time
-        connection.raw.set_progress_handler(connection._is_over, INSTRUCTIONS)
+        connection.raw.set_progress_handler(connection.is_over, INSTRUCTIONS)
         self._connection = connection
 
     def _time(self) -> float:

@@ -83,13 +83,13 @@ def check(db: Database) -> None:
         if lake_relation.relation.is_set:
             assert max(rows.values(), default=0) <= 1, lake_relation.relation.id
         columns = ", ".join(f"c{i}" for i in range(lake_relation.relation.arity))
-        at_hand = Counter(connection.rows(f"SELECT {columns} FROM {cache._table}"))
-        present = cache._present_keys()
+        at_hand = Counter(connection.rows(f"SELECT {columns} FROM {cache.table}"))
+        present = cache.present_keys()
         wanted = Counter(
             {
                 row: n
                 for row, n in rows.items()
-                if n and (cache.is_whole() or (cache.home and cache._key(row) in present))
+                if n and (cache.is_whole() or (cache.home and cache.key_of(row) in present))
             }
         )
         assert at_hand == wanted, lake_relation.relation.id

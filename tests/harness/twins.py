@@ -408,7 +408,7 @@ class Twins:
         text, query = question.text, question.query
         bag = self.is_bag(query)
         try:
-            program, values = self._program(query, bag)
+            program, values = self.program_of(query, bag)
             parameters = [stored(value) for value in values]
             wanted = self.world.answer(query, bag)
             found = evaluate(program, self._stored(), parameters)
@@ -436,7 +436,7 @@ class Twins:
             )
         self.counts["evaluated as ObjectLog"] += 1
 
-    def _program(self, query: syntax.Query, bag: bool) -> tuple[Program, list[Any]]:
+    def program_of(self, query: syntax.Query, bag: bool) -> tuple[Program, list[Any]]:
         runtime = self.db.internals.runtime
         translator = Translator.for_schema(
             runtime.catalog, interface=lambda node: argument_of(runtime, node.name, node)

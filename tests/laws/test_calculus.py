@@ -218,7 +218,7 @@ def world_of(scenario: Scenario) -> World:
 
 
 def interpreted(world: World, function: Function) -> Counter[Row] | None:
-    world._tried = interpreter.PATIENCE - 5_000
+    world.tried = interpreter.PATIENCE - 5_000
     rows: list[Any] = []
     try:
         ranges = [

@@ -38,7 +38,7 @@ def _functions(condition: rules.Condition) -> list[str]:
     types = ", ".join(type_ for type_, _ in columns) or "boolean"
     names = ", ".join(name for _, name in columns) or "true"
     result = f"<{types}>" if len(columns) > 1 else types
-    query = f"select {names} {rules._for_each(columns)} where {condition.holds};"
+    query = f"select {names} {rules.for_each(columns)} where {condition.holds};"
     made = [
         f"create function set_{condition.name}() -> {result} as {query}",
         f"create function bag_{condition.name}() -> bag of {result} as {query}",
@@ -46,7 +46,7 @@ def _functions(condition: rules.Condition) -> list[str]:
     if columns and columns[0] == rules.ITEM:
         shown = ", ".join(name for _, name in columns[1:]) or "true"
         result = ", ".join(type_ for type_, _ in columns[1:]) or "boolean"
-        more = rules._for_each(columns[1:])
+        more = rules.for_each(columns[1:])
         made.append(
             f"create function for_{condition.name}(item i) -> {result} as "
             f"select {shown} {more} where {condition.holds};"

@@ -83,7 +83,7 @@ class Condition:
 
     def create(self, rule: str, options: str) -> str:
         parameters = ", ".join(" ".join(each) for each in self.parameters)
-        watched = _for_each(self.variables)
+        watched = for_each(self.variables)
         when = f"when {watched} where {self.holds}" if watched else f"when {self.holds}"
         shown = "".join(f", {name}" for _, name in self.columns)
         return f'create rule {rule}({parameters}) {options} as {when} do print("{rule}"{shown});'
@@ -93,10 +93,10 @@ class Condition:
         parameters = ", ".join(name for _, name in self.parameters)
         active = f"{rule}_activations() = " + (f"<{parameters}>" if self.parameters else "true")
         selected = ", ".join(name for _, name in self.columns) or "true"
-        return f"select {selected} {_for_each(self.columns)} where {active} and ({self.holds});"
+        return f"select {selected} {for_each(self.columns)} where {active} and ({self.holds});"
 
 
-def _for_each(declared: tuple[tuple[str, str], ...]) -> str:
+def for_each(declared: tuple[tuple[str, str], ...]) -> str:
     return "for each " + ", ".join(" ".join(each) for each in declared) if declared else ""
 
 

@@ -38,7 +38,7 @@ class Scenario:
             n for n in db.internals.network.graph.derived.values() if isinstance(n, RecursiveNode)
         )
         db.internals.connection.working_time = lambda: self._now
-        attempt, build, run = RecursionUpdate._try, RecursiveNode.build, RecursionUpdate.run
+        attempt, build, run = RecursionUpdate.attempt, RecursiveNode.build, RecursionUpdate.run
 
         def trying(turn: RecursionUpdate, strategy: Strategy) -> None:
             attempt(turn, strategy)
@@ -53,7 +53,7 @@ class Scenario:
             self.gone.append(found.strategy)
             return found
 
-        monkeypatch.setattr(RecursionUpdate, "_try", trying)
+        monkeypatch.setattr(RecursionUpdate, "attempt", trying)
         monkeypatch.setattr(RecursiveNode, "build", building)
         monkeypatch.setattr(RecursionUpdate, "run", running)
         self._number = 0
@@ -153,14 +153,14 @@ def test_what_a_short_way_takes_is_learnt_when_it_is_in_use(
         Strategy.MATERIALIZED: 0.0005,
         Strategy.NAIVE: 0.001,
     }
-    takes, attempt = dict(scenario.takes), RecursionUpdate._try
+    takes, attempt = dict(scenario.takes), RecursionUpdate.attempt
 
     def trying(turn: RecursionUpdate, strategy: Strategy) -> None:
         is_cold = scenario.gone[-1:] != [strategy]
         scenario.takes[strategy] = takes[strategy] + (0.002 if is_cold else 0.0)
         attempt(turn, strategy)
 
-    monkeypatch.setattr(RecursionUpdate, "_try", trying)
+    monkeypatch.setattr(RecursionUpdate, "attempt", trying)
     monkeypatch.setitem(globals(), "STORING", 0.001)
     scenario.change(600)
     assert scenario.gone[-100:].count(Strategy.MATERIALIZED) > 80

@@ -124,10 +124,10 @@ def test_auto_counts_when_looking_for_others_has_taken_long() -> None:
         view = db.monitor("p")
         counting_history = node(db, "p").counting_history
         assert counting_history is not None
-        views = db.internals.network._views
+        views = db.internals.network.view_changes
         now = [0.0]
         db.internals.engine.connection.working_time = lambda: now[0]
-        found = views._found_change
+        found = views.found_change
         counted_takes = [0.0]
 
         def taking(each: ViewNode, *others: object) -> object:
@@ -135,7 +135,7 @@ def test_auto_counts_when_looking_for_others_has_taken_long() -> None:
             now[0] += 1.0 if change.strategy == Strategy.INCREMENTAL else counted_takes[0]
             return change
 
-        views._found_change = taking  # type: ignore[method-assign,assignment]
+        views.found_change = taking  # type: ignore[method-assign,assignment]
         for y in (5, 6):  # the first has its plan to make
             db.datalog(f"+e(0, {y}).")
         assert node(db, "p").counting_history is counting_history
@@ -167,7 +167,7 @@ def test_what_differentials_took_is_forgotten_when_they_read_stored_rows() -> No
     counting_history.begin()
     counting_history.notice(frozenset({"t"}))
     assert counting_history.should_stop_counting
-    assert not counting_history._took.taken
+    assert not counting_history.took.taken
     counting_history.end()
     assert not counting_history.was_useless
     assert not counting_history.should_start_counting  # not before they have taken long again

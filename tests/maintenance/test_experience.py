@@ -57,7 +57,7 @@ def opened(path: str | Path) -> Iterator[Database]:
         connection, clock = db.internals.connection, Clock()
         connection.working_time = clock
         connection.raw.set_progress_handler(clock.work, INSTRUCTIONS, id="clock")
-        connection.raw.set_progress_handler(connection._is_over, INSTRUCTIONS)
+        connection.raw.set_progress_handler(connection.is_over, INSTRUCTIONS)
         yield db
 
 
@@ -285,7 +285,7 @@ def test_where_there_is_nothing_to_choose_the_nodes_are_not_timed(db: Database) 
 
 
 def calm(db: Database) -> bool:
-    return bool(db.internals.network.chooser._settled)
+    return bool(db.internals.network.chooser.settled)
 
 
 def test_calm_is_for_changes_no_larger(db: Database) -> None:
@@ -414,7 +414,7 @@ def test_what_was_followed_in_vain_is_remembered(
         if isinstance(each, TotalsNode) and not each.totals.groups
     )
     begun: list[str] = []
-    monkeypatch.setattr(base, "_fill", taking(60.0, base._fill, db, begun))
+    monkeypatch.setattr(base, "fill", taking(60.0, base.fill, db, begun))
     for _ in range(2):
         upper.table.revoke()
         db.sql("UPDATE member SET v = v + 1 WHERE id < 120")

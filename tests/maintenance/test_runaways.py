@@ -34,7 +34,7 @@ path(x, z) :- path(x, y), edge(y, z).
 def attempts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Rederivation and stored recursions run away whenever they may be broken off."""
     found: list[str] = []
-    attempt = RecursionUpdate._try
+    attempt = RecursionUpdate.attempt
 
     def trying(update: RecursionUpdate, strategy: Strategy) -> None:
         if strategy is not Strategy.NAIVE:
@@ -43,7 +43,7 @@ def attempts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             raise BrokenOff
         attempt(update, strategy)
 
-    monkeypatch.setattr(RecursionUpdate, "_try", trying)
+    monkeypatch.setattr(RecursionUpdate, "attempt", trying)
     return found
 
 

@@ -77,7 +77,7 @@ class World(Definitions):
         self.discarded: set[str] = set()
         """Codes of errors that were met but did not decide the answer: another order of
         evaluation may or may not meet them."""
-        self._tried = 0
+        self.tried = 0
         self._subqueries: dict[int, _Remembered] = {}
         self._wrapped: dict[int, tuple[syntax.Expression, syntax.Query]] = {}
         self._calls: dict[tuple[str, Row], tuple[list[Outcome], set[str]]] = {}
@@ -119,7 +119,7 @@ class World(Definitions):
     def begin(self) -> None:
         """Forget what was met when something else was computed."""
         self.discarded = set()
-        self._tried = 0
+        self.tried = 0
         self._active.clear()
 
     def rows(self, query: syntax.Query, around: Environment, bag: bool) -> list[Outcome]:
@@ -172,8 +172,8 @@ class World(Definitions):
             yield inside, next((value for value in values if isinstance(value, Failure)), None)
 
     def _try(self, combinations: int) -> None:
-        self._tried += combinations
-        if self._tried > PATIENCE:
+        self.tried += combinations
+        if self.tried > PATIENCE:
             raise TooLong
 
     # --- expressions -----------------------------------------------------------------------

@@ -136,13 +136,13 @@ def test_the_time_for_a_head_does_not_begin_again_with_each_byte(served: Served)
     with connected(served.port, head() + b"GET") as client:
         assert status_of(client) == 200
         connection, pause = the_connection(served), threading.Event()
-        while connection._deadline is None:
+        while connection.deadline is None:
             pause.wait(0.01)
-        begun = connection._deadline
+        begun = connection.deadline
         client.sendall(b" /api")
         while b"/api" not in connection.conn.trailing_data[0]:
             pause.wait(0.01)
-        assert connection._deadline is begun
+        assert connection.deadline is begun
         client.sendall(b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
         while not begun.cancelled():
             pause.wait(0.01)
@@ -151,7 +151,7 @@ def test_the_time_for_a_head_does_not_begin_again_with_each_byte(served: Served)
 def test_a_stream_has_no_deadline(served: Served) -> None:
     stream = served.stream("/api/v1/views/low/events")
     assert stream.take(1)[0][0] == "snapshot"
-    assert the_connection(served)._deadline is None
+    assert the_connection(served).deadline is None
 
 
 def test_half_a_body_is_not_held(serve: Serve) -> None:

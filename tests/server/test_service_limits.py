@@ -78,7 +78,7 @@ def test_exceeding_a_limit_is_an_error_and_the_service_continues(
 
 @pytest.mark.parametrize("name", ["hang", "sleep"])
 def test_a_foreign_function_that_hangs_keeps_nobody_waiting(limited: Served, name: str) -> None:
-    with harken.connect(limited.service._path) as db:
+    with harken.connect(limited.service.path) as db:
         db.amosql(f"create function h() -> bag of integer as select {name}(1);")
         db.amosql("commit;")
     status, answer = limited.ask("GET", "/api/v1/views/h")

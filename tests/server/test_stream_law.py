@@ -154,7 +154,7 @@ class World:
         await asyncio.sleep(0)
 
     def feeds(self) -> list[Feed]:
-        return list(self.service._feeds.values())
+        return list(self.service.open_feeds.values())
 
     async def end(self) -> None:
         """All that is new reaches all who are there, and all who come back."""

@@ -45,14 +45,14 @@ def test_a_failed_read_is_repeated_and_logged_once(
     stream = served.stream(EVENTS)
     stream.take(1)
     failures = iter(range(5))
-    publish = Tail._publish_new
+    publish = Tail.publish_new
 
     def fail_at_first(tail: Tail) -> None:
         if next(failures, None) is not None:
             raise OSError("too many open files")
         publish(tail)
 
-    monkeypatch.setattr(Tail, "_publish_new", fail_at_first)
+    monkeypatch.setattr(Tail, "publish_new", fail_at_first)
     served.put("ink", 3)
     assert stream.take(1)[0][0] == "change"
     assert [record.message for record in caplog.records] == [
@@ -111,7 +111,7 @@ def test_many_clients_of_a_view_share_a_feed_and_a_log(served: Served, path: str
     streams = [served.client.follow("low", where="quantity>1") for _ in range(30)]
     assert [len(next(changes).plus) for changes in streams] == [1] * 30
     assert served.service.clients == 30
-    assert len(served.service._feeds) == 1
+    assert len(served.service.open_feeds) == 1
     served.put("ink", 3)
     assert [next(changes).plus for changes in streams] == [[("ink", 3)]] * 30
     with harken.connect(path) as db:
@@ -125,7 +125,7 @@ def test_a_client_that_vanishes_is_forgotten(served: Served) -> None:
         assert raw.recv(100)
         until(lambda: served.service.clients == 1)
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-    until(lambda: served.service.clients == 0 and not served.service._feeds)
+    until(lambda: served.service.clients == 0 and not served.service.open_feeds)
     assert served.put("ink", 1)
 
 

@@ -82,7 +82,7 @@ def figures(
             if benchmark.number == 7:
                 for shop in shops:
                     shop.share_min_stock()
-            yield from _figures(benchmark, _take_turns(benchmark, shops, rounds))
+            yield from figures_of(benchmark, _take_turns(benchmark, shops, rounds))
 
 
 # --- benchmarks 1 to 7 ---------------------------------------------------------------------
@@ -127,7 +127,7 @@ def _places(benchmark: Benchmark, shop: Shop, strategy: str) -> list[slice]:
     return [slice(number, number + 1) for number in shop.some(count)]
 
 
-def _figures(benchmark: Benchmark, taken: dict[int, Turns]) -> Iterator[Figure]:
+def figures_of(benchmark: Benchmark, taken: dict[int, Turns]) -> Iterator[Figure]:
     smallest, *_, largest = (min(taken), *taken)
     for size, turns in taken.items():
         figure = partial(Figure, benchmark.name, params={"items": size})

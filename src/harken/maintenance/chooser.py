@@ -78,7 +78,7 @@ class Chooser:
         self.budget = KeptBudget(kept_bytes)
         self._is_experienced = False
         self.log = DecisionLog()
-        self._settled: dict[frozenset[str], _Settled] = {}
+        self.settled: dict[frozenset[str], _Settled] = {}
 
     @property
     def is_experienced(self) -> bool:
@@ -212,15 +212,15 @@ class Chooser:
 
     def is_settled(self, changed: Collection[str], size: int) -> bool:
         """Were changes of these relations, of this size, followed faster than recomputing takes?"""
-        settled = self._settled.get(frozenset(changed))
+        settled = self.settled.get(frozenset(changed))
         return settled is not None and settled.left > 0 and size <= settled.size
 
     def note_untimed_wave(self, changed: Collection[str], seconds: float) -> None:
         """A change of these was not measured node by node, and took so long as a whole."""
-        settled = self._settled[frozenset(changed)]
+        settled = self.settled[frozenset(changed)]
         settled.left -= 1
         if seconds > settled.recompute_seconds:
-            del self._settled[frozenset(changed)]
+            del self.settled[frozenset(changed)]
             self.raise_version()
         elif settled.left == 0:  # the next change is measured again
             self.raise_version()
@@ -228,9 +228,9 @@ class Chooser:
     def stop_measuring(self, changed: Collection[str], size: int, recompute_seconds: float) -> None:
         """A change of these was followed faster than recomputing takes: so will be the next, unless
         it is larger."""
-        before = self._settled.get(frozenset(changed))
+        before = self.settled.get(frozenset(changed))
         largest = max(size, tuning.SMALL_CHANGE - 1, before.size if before is not None else 0)
-        self._settled[frozenset(changed)] = _Settled(
+        self.settled[frozenset(changed)] = _Settled(
             tuning.UNTIMED_WAVES, largest, recompute_seconds
         )
 
@@ -246,7 +246,7 @@ class Chooser:
         known.by_spark = by_spark
         self.note_experienced()
         self.note_measured(node, known)
-        self._settled.clear()
+        self.settled.clear()
         self.raise_version()
 
     # --- estimates -------------------------------------------------------------------------

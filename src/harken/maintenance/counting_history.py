@@ -30,7 +30,7 @@ class CountingHistory(Investment):
     """How many changes have gone the same way, and there was no reason to leave it."""
     _untimed_left: int = 0
     _stored: frozenset[str] = frozenset()
-    _took: Experience = field(default_factory=lambda: Experience({}, memory=tuning.LONG_MEMORY))
+    took: Experience = field(default_factory=lambda: Experience({}, memory=tuning.LONG_MEMORY))
 
     def is_timed_now(self) -> bool:
         """Is it remembered what the next change takes?"""
@@ -49,7 +49,7 @@ class CountingHistory(Investment):
         if stored != self._stored:
             self._stored, self.is_outdated = stored, self.is_counting
             self.spent, self.was_useless, self.same = 0.0, False, 0
-            self._took.taken.clear()
+            self.took.taken.clear()
             if self.known is not None:
                 self.known.taken.clear()
 
@@ -57,7 +57,7 @@ class CountingHistory(Investment):
         """What takes longer because plans are made in it is not remembered."""
         if is_fresh:
             return
-        self._took.note(case, size, seconds)
+        self.took.note(case, size, seconds)
         if seconds > tuning.COUNTING_OVERHEAD:
             untimed = 0 if self.same < tuning.SETTLED_AFTER else tuning.UNTIMED_CHANGES
             self.spent += seconds * (1 + untimed)
@@ -69,8 +69,8 @@ class CountingHistory(Investment):
         """`other` is the same change by differentials."""
         if is_fresh:
             return
-        self._took.note(case, size, seconds + tuning.UNTIMED_COUNTING_OVERHEAD)
-        is_worse = self._took.expected(case, size) > self._took.expected(other, size) > 0
+        self.took.note(case, size, seconds + tuning.UNTIMED_COUNTING_OVERHEAD)
+        is_worse = self.took.expected(case, size) > self.took.expected(other, size) > 0
         self.worse = self.worse + 1 if is_worse else 0
         if is_worse:
             self.same = 0

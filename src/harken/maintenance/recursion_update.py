@@ -61,7 +61,7 @@ class RecursionUpdate:
         What even from scratch is too much to come here, is compared where it lies."""
         node = self.node
         try:
-            self._try(strategy)
+            self.attempt(strategy)
         except TooManyRows:
             node.delta.clear()
             if strategy is not Strategy.NAIVE:
@@ -72,7 +72,7 @@ class RecursionUpdate:
                 node.delta.fill(query, sign)
         return strategy
 
-    def _try(self, strategy: Strategy) -> None:
+    def attempt(self, strategy: Strategy) -> None:
         find(strategy, self.node).run(self.job, ())
 
     def _repeat_last(self, decision: Decision) -> Decision:
@@ -208,7 +208,7 @@ class RecursionUpdate:
         started = self._clock()
         try:
             with self._limited(limit):
-                self._try(Strategy.EXTERNAL)
+                self.attempt(Strategy.EXTERNAL)
         except (BrokenOff, TooManyRows):
             took = self._clock() - started
             for way in (

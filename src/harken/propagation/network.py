@@ -59,7 +59,7 @@ class Network:
         planning = Planning(engine, schema)
         self.moments = Moments(engine.connection)
         self._derived = DerivedChanges(self.graph, planning, self.chooser)
-        self._views = ViewChanges(self.graph, planning, self.chooser, self.moments)
+        self.view_changes = ViewChanges(self.graph, planning, self.chooser, self.moments)
         self._stored = StoredViews(engine, self.graph, self.chooser)
         self.kept = KeptState(self.graph, planning, self.chooser)
         self.compiled = CompiledWaves(engine, self.graph, planning, self.chooser)
@@ -104,7 +104,7 @@ class Network:
                 return compiled
         incoming = frozenset(stored)
         self.graph.settle_levels()
-        wave = self._wave(stored)
+        wave = self.make_wave(stored)
         for each in redefined:
             wave.visit(each)
         found = list[ViewChange]()
@@ -113,7 +113,7 @@ class Network:
                 for node in reached:
                     found += self._advance(node, wave, node in redefined)
             self._drop_read_deltas(wave, level)
-        wave.plan.finish(partial(self._views.recomputation_of, wave))
+        wave.plan.finish(partial(self.view_changes.recomputation_of, wave))
         self.captures.settle(wave.stored)
         self.kept.after(wave)
         self.graph.refresh_screeners(wave.stored)
@@ -134,9 +134,9 @@ class Network:
             yield change
             return
         named = naming(self.graph.a_view_above(node))
-        with self._timed(node), named, self._views.reading_recursions(node):
+        with self._timed(node), named, self.view_changes.reading_recursions(node):
             if isinstance(node, ViewNode):
-                change = self._views.change_of(node, wave, self._wants_minus)
+                change = self.view_changes.change_of(node, wave, self._wants_minus)
                 self._stored.store(change, wave)
                 yield change
             else:
@@ -150,13 +150,13 @@ class Network:
 
     def _compared(self, node: ViewNode) -> ViewChange:
         with self._timed(node):
-            return self._views.compared(node)
+            return self.view_changes.compared(node)
 
     def recheck(self, name: str) -> ViewChange | None:
-        return self._views.recheck(name)
+        return self.view_changes.recheck(name)
 
     def rows_now(self, name: str) -> list[Row]:
-        return self._views.rows_now(name)
+        return self.view_changes.rows_now(name)
 
     def has_work(self) -> bool:
         """Has any change passed its screener?"""
@@ -175,7 +175,7 @@ class Network:
     def _passed(self, marked: Mapping[str, bool]) -> bool:
         return any(marked.values()) or (bool(marked) and self.chooser.forced == Strategy.NAIVE)
 
-    def _wave(self, stored: set[str]) -> Wave:
+    def make_wave(self, stored: set[str]) -> Wave:
         sizes = self.captures.sizes(stored)
         graph = self.graph
         connection = self._engine.connection
@@ -222,7 +222,9 @@ class Network:
             with naming(self.graph.a_view_above(node)):
                 if isinstance(node, ViewNode):
                     if not node.view.events:
-                        decision, _, queries = self._views.queries(node, wave, self._wants_minus)
+                        decision, _, queries = self.view_changes.queries(
+                            node, wave, self._wants_minus
+                        )
                         # Its old rows are those of another moment, and are asked for by themselves.
                         is_moved = decision.strategy is Strategy.MOVED
                         yield from queries[:1] if is_moved else queries

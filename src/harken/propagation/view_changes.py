@@ -61,9 +61,9 @@ class ViewChanges:
         it takes is remembered."""
         counting_history = None if self._chooser.forced is not None else node.counting_history
         if counting_history is None or not counting_history.is_timed_now():
-            return self._found_change(node, wave, wants_minus)
+            return self.found_change(node, wave, wants_minus)
         plans, started = node.plan_count, self._planning.clock()
-        found = self._found_change(node, wave, wants_minus)
+        found = self.found_change(node, wave, wants_minus)
         self._note_counting(
             node, counting_history, found.strategy, wave, self._planning.clock() - started, plans
         )
@@ -98,7 +98,7 @@ class ViewChanges:
         if counting_history.should_start_counting or counting_history.should_stop_counting:
             wave.to_switch.append(node)
 
-    def _found_change(
+    def found_change(
         self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
     ) -> ViewChange:
         condition = node.view

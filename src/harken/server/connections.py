@@ -85,7 +85,7 @@ class Connection(H11Protocol):
     def __init__(self, room: Room, **given: Any) -> None:
         super().__init__(**given)
         self._room = room
-        self._deadline: asyncio.TimerHandle | None = None
+        self.deadline: asyncio.TimerHandle | None = None
         self._linger: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -110,7 +110,7 @@ class Connection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._room.note(self, waits=False)
-        for timer in (self._deadline, self._linger):
+        for timer in (self.deadline, self._linger):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
@@ -131,11 +131,11 @@ class Connection(H11Protocol):
             self._linger = None
         waits = self.conn.their_state is h11.IDLE and not self.transport.is_closing()
         self._room.note(self, waits)
-        if not waits and self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-        elif waits and self._deadline is None:
-            self._deadline = self.loop.call_later(self._room.header_timeout, self._too_slow)
+        if not waits and self.deadline is not None:
+            self.deadline.cancel()
+            self.deadline = None
+        elif waits and self.deadline is None:
+            self.deadline = self.loop.call_later(self._room.header_timeout, self._too_slow)
 
     def _too_slow(self) -> None:
         self._end_with(408, _too_slow(self._room.header_timeout))

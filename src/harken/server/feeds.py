@@ -158,8 +158,8 @@ class Tail(threading.Thread):
         every: float,
     ) -> None:
         super().__init__(name="harken-tail", daemon=True)
-        self._connection = open_file(path, read_only=True)
-        self._logs = Logs(self._connection)
+        self.connection = open_file(path, read_only=True)
+        self._logs = Logs(self.connection)
         self._feeds = feeds
         self._loop = loop
         self._every = every
@@ -176,15 +176,15 @@ class Tail(threading.Thread):
         self._ends = True
         self._poke.set()
         self.join()
-        self._connection.close()
+        self.connection.close()
 
     def run(self) -> None:
         version, fails = -1, False
         while not self._ends:
             try:
-                found, poked, self._poked = self._connection.data_version(), self._poked, False
+                found, poked, self._poked = self.connection.data_version(), self._poked, False
                 if poked or found != version:
-                    self._publish_new()
+                    self.publish_new()
                     version = found
                 fails = False
             except Exception:
@@ -196,7 +196,7 @@ class Tail(threading.Thread):
             self._poke.wait(self._every)
             self._poke.clear()
 
-    def _publish_new(self) -> None:
+    def publish_new(self) -> None:
         """Publish all that is new in one state of the file at once, so that a client of several
         feeds never sees half of a transaction. The file is read once for all feeds."""
         feeds = self._feeds()

@@ -76,7 +76,7 @@ class Service:
         heartbeat: float = HEARTBEAT_SECONDS,
         poll_interval: float = LOOK_SECONDS,
     ) -> None:
-        self._path = path
+        self.path = path
         self._keep = keep or Keep()
         self._spark = spark
         self._engine = engine
@@ -85,13 +85,13 @@ class Service:
         self._heartbeat = heartbeat
         self._poll_interval = poll_interval
         self.streams = StreamSlots(self.settings["max_streams"])
-        self._feeds: dict[tuple[str, str | None], Feed] = {}
+        self.open_feeds: dict[tuple[str, str | None], Feed] = {}
         self._stopped = asyncio.Event()
 
     async def start(self) -> None:
         def connect() -> Database:
             return harken.connect(
-                self._path, spark=self._spark, engine=self._engine, settings=self.settings
+                self.path, spark=self._spark, engine=self._engine, settings=self.settings
             )
 
         seconds = self.settings["statement_timeout"]
@@ -102,21 +102,23 @@ class Service:
         use, so this session may have to wait for another writer; the other readers never do."""
         self._opening = asyncio.Lock()
         loop = asyncio.get_running_loop()
-        self._tail = Tail(self._path, lambda: list(self._feeds.values()), loop, self._poll_interval)
+        self._tail = Tail(
+            self.path, lambda: list(self.open_feeds.values()), loop, self._poll_interval
+        )
         self._tail.start()
         self._renewing = asyncio.create_task(self._renew())
 
     def stop(self) -> None:
         """End all streams. Clients reconnect when the service is back."""
         self._stopped.set()
-        for feed in self._feeds.values():
+        for feed in self.open_feeds.values():
             feed.wake()
         for session in (self._writer, self._reader, self._readers):
             session.end()
 
     def _subscriptions_lost(self) -> None:
         """The session with the subscriptions was abandoned. Its clients reconnect to a new one."""
-        feeds, self._feeds = self._feeds, {}
+        feeds, self.open_feeds = self.open_feeds, {}
         for feed in feeds.values():
             feed.fail(
                 StorageError(
@@ -136,7 +138,7 @@ class Service:
 
     @property
     def clients(self) -> int:
-        return sum(feed.clients for feed in self._feeds.values())
+        return sum(feed.clients for feed in self.open_feeds.values())
 
     # --- requests --------------------------------------------------------------------------
 
@@ -213,21 +215,21 @@ class Service:
         return list(entered.values()), leave
 
     async def _enter(self, view: str, where: str | None) -> Feed:
-        feed = self._feeds.get((view, where))
+        feed = self.open_feeds.get((view, where))
         if feed is None:
-            feed = self._feeds[view, where] = await self._open(view, where)
+            feed = self.open_feeds[view, where] = await self._open(view, where)
             self._tail.poke()
         feed.clients += 1
         return feed
 
     def _leave(self, key: tuple[str, str | None], feed: Feed) -> None:
         feed.clients -= 1
-        if not feed.clients and self._feeds.get(key) is feed:
-            del self._feeds[key]
+        if not feed.clients and self.open_feeds.get(key) is feed:
+            del self.open_feeds[key]
             self._reader.submit(lambda _: feed.subscription.close())
 
     async def _open(self, view: str, where: str | None) -> Feed:
-        if len(self._feeds) >= MOST_FEEDS:
+        if len(self.open_feeds) >= MOST_FEEDS:
             raise StorageError(
                 f"{MOST_FEEDS} different views and conditions are being followed already",
                 code="too-many",
@@ -246,7 +248,7 @@ class Service:
         """Keep logs alive while they have clients."""
         while True:
             await asyncio.sleep(min(RENEW_SECONDS, self._keep.seconds / 8))
-            for feed in list(self._feeds.values()):
+            for feed in list(self.open_feeds.values()):
                 self._reader.submit(feed.renew)
 
 

@@ -240,8 +240,8 @@ def test_what_all_have_read_is_not_kept_in_memory(db: Database) -> None:
         put(db, "ink", turn % 9)
         for sub in subs:
             sub.changes()
-    (audience,) = db.internals.monitors._audiences.values()
-    assert len(audience.queue._changes) < 100
+    (audience,) = db.internals.monitors.delivery.audiences.values()
+    assert audience.queue.kept < 100
 
 
 def test_a_reader_may_do_what_it_likes_with_its_rows(db: Database) -> None:

@@ -213,13 +213,13 @@ def test_a_race_past_the_check_is_lost_by_one(
 ) -> None:
     first = make(tmp_path, (1, 1))
     second = LakeTable.open(tmp_path)
-    write = second._write
+    write = second.add_file
 
     def slow_write(rows: pa.Table) -> object:
         first.commit(pairs((2, 2)), NONE, expected_version=1)
         return write(rows)
 
-    monkeypatch.setattr(second, "_write", slow_write)
+    monkeypatch.setattr(second, "add_file", slow_write)
     with pytest.raises(IntegrityError, match="someone else") as caught:
         second.commit(pairs((3, 3)), NONE, expected_version=1)
     assert caught.value.code == "lake-conflict"

@@ -51,7 +51,7 @@ class Died(BaseException):
 
 FAILPOINTS: dict[str, tuple[type, str]] = {
     "the file's commit": (Connection, "commit"),
-    "writing Parquet": (LakeTable, "_write"),
+    "writing Parquet": (LakeTable, "add_file"),
     "the net changes": (LakeTable, "_write_changes"),
     "the entry in Delta's log": (LakeTable, "_enter"),
     "the lake's commit": (LakeTable, "commit"),

@@ -321,14 +321,14 @@ def test_an_interrupt_while_rows_are_brought(
 ) -> None:
     monkeypatch.setattr(limits, "SMALL", small)
     lakes.let_go(shop)
-    put = Cache._put
+    put = Cache.put
 
     def interrupted(self: Cache, rows: Any) -> None:
         put(self, rows)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Cache, "_put", interrupted)
+        patch.setattr(Cache, "put", interrupted)
         with pytest.raises(KeyboardInterrupt):
             shop.amosql("price(1);")
     lakes.check(shop)

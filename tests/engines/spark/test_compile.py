@@ -229,7 +229,7 @@ def random_questions(seeds: range, questions: int) -> Cases:
         for number in range(questions):
             question = twins.random_question()
             try:
-                program, values = twins._program(question.query, twins.is_bag(question.query))
+                program, values = twins.program_of(question.query, twins.is_bag(question.query))
                 cases.add(
                     f"{focus} {seed}.{number}: {question.text}",
                     program,

@@ -239,7 +239,7 @@ def test_many_files_are_read_once_each(spark: SparkSession, tmp_path: Path, thre
     rows = to_arrow([(k, k) for k in range(40)], PAIRS)
     table.commit(rows, PAIRS.empty_table(), expected_version=0)
     reader = LakeReader(spark)
-    reader._threshold = threshold
+    reader.threshold = threshold
     frame = reader.frame(table)
     assert to_counter(reader.collect(frame, PAIRS)) == to_counter(rows)
     assert metrics(frame).files == 40

@@ -228,16 +228,16 @@ def test_where_a_cut_is_wrong_the_parser_decides() -> None:
 
 def test_the_number_of_cached_shapes_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statement_shapes, "_SHAPES_KEPT", 3)
-    monkeypatch.setattr(statement_shapes, "_kept", type(statement_shapes._kept)())
+    monkeypatch.setattr(statement_shapes, "known_shapes", type(statement_shapes.known_shapes)())
     statements("a(1); b(1); c(1)")
     statements("a(2)")
     statements("d(1)")
-    assert list(statement_shapes._kept) == ["c(?i)", "a(?i)", "d(?i)"]
+    assert list(statement_shapes.known_shapes) == ["c(?i)", "a(?i)", "d(?i)"]
 
 
 def test_a_large_script_is_not_parsed_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = []
-    monkeypatch.setattr(statement_shapes, "_kept", type(statement_shapes._kept)())
+    monkeypatch.setattr(statement_shapes, "known_shapes", type(statement_shapes.known_shapes)())
     monkeypatch.setattr(statement_shapes, "parse", lambda text: parsed.append(text) or parse(text))
     script = "".join(f"set quantity(:item{n}) = {n};\n" for n in range(5000))
     assert len(statements(script)) == 5000

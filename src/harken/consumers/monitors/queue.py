@@ -23,6 +23,11 @@ class Queue:
         self.end = 0
         """The number of the last change; they are numbered 1, 2, 3, ..."""
 
+    @property
+    def kept(self) -> int:
+        """How many changes are in memory."""
+        return len(self._changes)
+
     def put(self, change: Change) -> None:
         self._changes.append(change)
         self.end += 1

@@ -320,7 +320,12 @@ class LakeTable:
 
     def _layout(self, version: int) -> rewrite.Layout:
         return rewrite.Layout(
-            self.snapshot(version), self.key, self.rows_per_file, self.bag, self._read, self._write
+            self.snapshot(version),
+            self.key,
+            self.rows_per_file,
+            self.bag,
+            self._read,
+            self.add_file,
         )
 
     def _read_matching(self, path: str, keys: pa.Table) -> pa.Table:
@@ -337,7 +342,7 @@ class LakeTable:
     def _read(self, path: str) -> pa.Table:
         return read_file(self._storage, path, self.schema)
 
-    def _write(self, rows: pa.Table) -> Written:
+    def add_file(self, rows: pa.Table) -> Written:
         return write_file(self._storage, f"part-{uuid.uuid4()}.parquet", rows, self.key)
 
     def _conform(self, rows: pa.Table) -> pa.Table:

@@ -56,7 +56,7 @@ class Cache:
         self.relation = relation
         self._pending = pending
         self.name = table_name(relation)
-        self._table = f"temp.{quote(self.name)}"
+        self.table = f"temp.{quote(self.name)}"
         self._present = f"temp.{quote(f'present {self.name}')}"
         self.home = tuple(relation.key or range(relation.inputs))
         """The key columns; none if the relation is only fetched as a whole."""
@@ -89,7 +89,7 @@ class Cache:
         """Drop the table with its triggers, and those on extents."""
         for position, _ in self._surrogates():
             self._connection.run(f"DROP TRIGGER IF EXISTS temp.{self._trigger(f'gone {position}')}")
-        for table in (self._table, self._present):
+        for table in (self.table, self._present):
             self._connection.run(f"DROP TABLE IF EXISTS {table}")
         if self._pending is not None:
             self._pending.drop_changed()
@@ -99,7 +99,7 @@ class Cache:
         """Release all rows; pending changes are stored elsewhere."""
         self.seeks = 0
         with self._unnoticed():
-            self._connection.run(f"DELETE FROM {self._table}")
+            self._connection.run(f"DELETE FROM {self.table}")
         if self.home:
             self._connection.run(f"DELETE FROM {self._present}")
         self._forget_questions()
@@ -111,7 +111,7 @@ class Cache:
             self._connection.run(f"DELETE FROM temp.{table} WHERE name = ?", (self.name,))
 
     def size(self) -> int:
-        return int(self._connection.value(f"SELECT count(*) FROM {self._table}"))
+        return int(self._connection.value(f"SELECT count(*) FROM {self.table}"))
 
     # --- what is at hand -------------------------------------------------------------------
 
@@ -125,9 +125,9 @@ class Cache:
         rows = Counter(self._read(source))
         for *row, weight in self._pending.rows() if self._pending is not None else ():
             rows[tuple(row)] += weight
-        present = self._present_keys()
+        present = self.present_keys()
         with self._all_or_nothing():
-            self._put(row for row in rows.elements() if self._key(row) not in present)
+            self.put(row for row in rows.elements() if self.key_of(row) not in present)
             self._connection.run(f"INSERT INTO temp.{WHOLE} VALUES (?)", (self.name,))
 
     def bring(self, columns: tuple[int, ...], values: Collection[Row], source: CacheOrigin) -> None:
@@ -152,10 +152,10 @@ class Cache:
         if not unasked:
             return
         found = self._read(source, columns, list(unasked))
-        keys = {self._key(row) for row in found}
-        keys |= {self._key(row) for row in self._pending_with(columns, list(unasked))}
+        keys = {self.key_of(row) for row in found}
+        keys |= {self.key_of(row) for row in self._pending_with(columns, list(unasked))}
         # A row with a unique key is all there is of that key.
-        known = {self._key(row): row for row in found} if self.relation.key else {}
+        known = {self.key_of(row): row for row in found} if self.relation.key else {}
         self.fetch(keys, source, known)
         self._connection.run_many(
             f"INSERT OR IGNORE INTO temp.{ASKED} VALUES (?, ?, ?)",
@@ -191,7 +191,7 @@ class Cache:
             rows[tuple(row)] += weight
         marks = ", ".join("?" for _ in self.home)
         with self._all_or_nothing():
-            self._put(rows.elements())
+            self.put(rows.elements())
             self._connection.run_many(f"INSERT INTO {self._present} VALUES ({marks})", missing)
 
     def _read(
@@ -215,11 +215,11 @@ class Cache:
         for value in values:
             yield from self._pending.matching(columns, value)
 
-    def _put(self, rows: Iterable[Row]) -> None:
+    def put(self, rows: Iterable[Row]) -> None:
         with self._unnoticed():
             many.insert(self._connection, self.relation, rows)
 
-    def _key(self, row: Row) -> Row:
+    def key_of(self, row: Row) -> Row:
         return tuple(row[i] for i in self.home)
 
     def _can_be(self, key: Row) -> bool:
@@ -243,7 +243,7 @@ class Cache:
             )
         return found
 
-    def _present_keys(self) -> set[Row]:
+    def present_keys(self) -> set[Row]:
         if not self.home:
             return set()
         return set(self._connection.rows(f"SELECT * FROM {self._present}"))
@@ -289,7 +289,7 @@ class Cache:
             )
             yield (
                 f"CREATE TEMP TRIGGER {self._trigger(f'pending {event}')} "
-                f"AFTER {event} ON {self._table} WHEN {NOTICED} BEGIN {counts} END"
+                f"AFTER {event} ON {self.table} WHEN {NOTICED} BEGIN {counts} END"
             )
         yield from self._integrity()
 
@@ -299,7 +299,7 @@ class Cache:
             for event in ("INSERT", "UPDATE"):
                 yield (
                     f"CREATE TEMP TRIGGER {self._trigger(f'object {position} {event}')} "
-                    f"BEFORE {event} ON {self._table} "
+                    f"BEFORE {event} ON {self.table} "
                     f"WHEN {NOTICED} AND NOT EXISTS "
                     f"(SELECT 1 FROM {extent} WHERE c0 = NEW.c{position}) "
                     "BEGIN SELECT RAISE(ABORT, 'FOREIGN KEY constraint failed'); END"

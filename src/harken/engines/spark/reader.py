@@ -47,7 +47,7 @@ class LakeReader:
     def __init__(self, session: SparkSession, *, native: bool | None = None) -> None:
         self.session = session
         self.native = has_delta(session) if native is None else native
-        self._threshold = listing_threshold(session)
+        self.threshold = listing_threshold(session)
         self._kept: OrderedDict[tuple[str, int], DataFrame] = OrderedDict()
 
     def frame(
@@ -132,10 +132,10 @@ class LakeReader:
         if not files:
             return self.small(schema.empty_table())
         paths = [file.uri for file in files]
-        if not self._threshold < len(paths) <= MOST_UNITED * self._threshold:
+        if not self.threshold < len(paths) <= MOST_UNITED * self.threshold:
             return self.open(schema, paths)
-        starts = range(0, len(paths), self._threshold)
-        lots = [paths[start : start + self._threshold] for start in starts]
+        starts = range(0, len(paths), self.threshold)
+        lots = [paths[start : start + self.threshold] for start in starts]
         first, *others = (self.open(schema, lot) for lot in lots)
         for other in others:
             first = first.union(other)

@@ -135,7 +135,7 @@ class Connection:
         self.raw.pragma("temp_store", 2)
         self.raw.pragma("cache_size", -64_000)
         # Python handles Ctrl-C only while it runs Python code: let it do so now and then.
-        self.raw.set_progress_handler(self._is_over, INSTRUCTIONS_BETWEEN_LOOKS)
+        self.raw.set_progress_handler(self.is_over, INSTRUCTIONS_BETWEEN_LOOKS)
         functions.register(self.raw, self.now, self.watch)
         return is_new
 
@@ -170,9 +170,9 @@ class Connection:
     def _use_write_ahead_log(self) -> None:
         """Switch to the write-ahead log; another process may be creating the database at the
         same time."""
-        self._retry_while_busy(lambda: self.raw.pragma("journal_mode", "wal"))
+        self.retry_while_busy(lambda: self.raw.pragma("journal_mode", "wal"))
 
-    def _retry_while_busy(self, work: Callable[[], object]) -> None:
+    def retry_while_busy(self, work: Callable[[], object]) -> None:
         """Retry for at most `timeout` seconds, where SQLite does not wait by itself."""
         deadline = time.monotonic() + self.timeout
         while True:
@@ -296,7 +296,7 @@ class Connection:
     def is_limited(self) -> bool:
         return self._until < math.inf
 
-    def _is_over(self) -> bool:
+    def is_over(self) -> bool:
         """Called by SQLite now and then. A Python function that itself reads is not broken off,
         because it might remember the failure."""
         self.work += 1
@@ -387,7 +387,7 @@ class Connection:
         """
         self._refuse_changes_while_asking()
         with faults.translated():
-            self._retry_while_busy(lambda: self.raw.execute(f"DELETE FROM main.{META} WHERE 0"))
+            self.retry_while_busy(lambda: self.raw.execute(f"DELETE FROM main.{META} WHERE 0"))
         self.only_reads = False
 
     def commit(self) -> None:

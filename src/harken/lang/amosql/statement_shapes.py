@@ -273,15 +273,15 @@ class _Tree(NamedTuple):
     negative: tuple[int, ...]
 
 
-_kept: OrderedDict[str, _Tree] = OrderedDict()
+known_shapes: OrderedDict[str, _Tree] = OrderedDict()
 _keeping = threading.Lock()
 
 
 def _recall(shape: str) -> _Tree | None:
     with _keeping:
-        tree = _kept.get(shape)
+        tree = known_shapes.get(shape)
         if tree is not None:
-            _kept.move_to_end(shape)
+            known_shapes.move_to_end(shape)
     return tree
 
 
@@ -300,9 +300,9 @@ def _learn(shape: str, parsed: tuple[Statement, ...], text: str, start: int) -> 
     signed = [n.slot for n in literals if n.slot is not None and text[n.span.start] == "-"]
     tree = _Tree(shape, moved(numbered, start), tuple(signed))
     with _keeping:
-        _kept[shape] = tree
-        if len(_kept) > _SHAPES_KEPT:
-            _kept.popitem(last=False)
+        known_shapes[shape] = tree
+        if len(known_shapes) > _SHAPES_KEPT:
+            known_shapes.popitem(last=False)
     return tree
 
 

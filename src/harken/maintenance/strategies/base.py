@@ -147,7 +147,7 @@ class PlannedStrategy(MaintenanceStrategy):
     def run(self, job: Job, queries: tuple[Query, ...]) -> Found:
         node = job.node
         if isinstance(node, DerivedNode):
-            _fill(node, queries)
+            fill(node, queries)
             return [], []
         if self.is_weighed(node):
             return counted(queries[0])
@@ -197,7 +197,7 @@ class PlannedStrategy(MaintenanceStrategy):
         return key in node.plans or key in node.weighted
 
 
-def _fill(node: DerivedNode, queries: tuple[Query, ...]) -> None:
+def fill(node: DerivedNode, queries: tuple[Query, ...]) -> None:
     if not node.part.relation.is_set:
         node.delta.fill_weighted(queries[0])
         return
