@@ -1,7 +1,7 @@
-"""How much of each kind there may be: sizes of logs and stored texts, and what SQLite takes.
+"""Limits on the size of logs and stored measurements, and on what SQLite accepts.
 
-No choice of a strategy depends on how these are set, so they are no tuning. What is kept of views
-has its limit in a setting, `kept_bytes`.
+No choice of a strategy depends on these numbers, so they are not tuning. The limit on kept state is
+a setting, `kept_bytes`.
 """
 
 LONGEST_STATEMENT = 3_000

@@ -1,10 +1,10 @@
 """The chooser: decides how each node finds its change, and remembers what it decided.
 
-Differentials visit the changed rows and what each of them joins; recomputing visits everything
-once. The measurements of a node say what both took before; without measurements the cost model
-estimates it from the sizes and fan-outs of the data. `WavePlan` has the decisions of one wave.
+Differentials visit the changed rows and what they join; recomputing visits everything once. The
+chooser compares the measured times of both; without measurements the cost model estimates them from
+the sizes and fan-outs of the data. `WavePlan` has the decisions of one wave.
 
-    chooser.decisions(node_id)      the last few decisions of a node, with what they took
+    chooser.decisions(node_id)      the last few decisions about a node, with their times
     chooser.version                 is increased whenever a decision may differ from the last one
     chooser.note_change(...)        is called for each changed relation of every wave
 
@@ -12,7 +12,7 @@ A wave that was not timed (`WaveMeasurements.is_timed`) may be repeated without 
 `version` stays the same. A repeated wave calls `note_change`, and `note_untimed_wave` if
 `is_settled`, so that a decision that is due for review increases the version.
 
-Law: a decision never changes an answer, only what it takes.
+Law: a decision never changes an answer, only its cost.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ SMALL = {
 
 @dataclass(slots=True)
 class _Settled:
-    """Changes of these relations are not measured: `left` more, up to a size, as long as none takes
-    longer than recomputing."""
+    """A class of changes that is no longer timed: the next `left` changes of these relations, up to
+    a size, as long as none takes longer than recomputing."""
 
     left: int
     size: int
@@ -68,7 +68,7 @@ class Chooser:
         store: MeasurementStore,
         kept_bytes: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`has_spark` says whether there is someone to make totals of what is far away."""
+        """`has_spark` says whether Spark is available to compute totals over lake relations."""
         self.statistics = statistics
         self._is_in_lake = is_in_lake
         self._has_spark = has_spark
@@ -82,12 +82,13 @@ class Chooser:
 
     @property
     def is_experienced(self) -> bool:
-        """Is it known of any view what recomputing takes?"""
+        """Whether the cost of recomputing has been measured for any view."""
         return self._is_experienced or self.store.has_any
 
     @property
     def forced(self) -> str | None:
-        """`incremental` or `naive`, whatever it costs."""
+        """The strategy that every node must use, whatever it costs: `incremental`, `naive` or
+        None."""
         return self._forced
 
     @forced.setter
@@ -96,12 +97,12 @@ class Chooser:
         self.raise_version()
 
     def raise_version(self) -> None:
-        """Decisions may come out otherwise from now on."""
+        """From now on a decision may differ from the last one about the same change."""
         self.version += 1
 
     def note_change(self, name: str, size: int) -> None:
-        """A transaction changed rows of a stored relation. What depends on how often and
-        how much it was changed is decided again each time that has doubled."""
+        """A transaction changed rows of a stored relation. Decisions that depend on how often and
+        how much it changes are reviewed each time one of these numbers has doubled."""
         self.statistics.note(name, size)
         updates = self.statistics.updates[name]
         # Without a branch: a transaction takes the same steps, however many came before.
@@ -114,12 +115,13 @@ class Chooser:
             self.raise_version()
 
     def note_measured(self, node: Node, known: Experience) -> None:
-        """Something was measured of a node."""
+        """A node has a new measurement, which is stored if it differs enough from the stored
+        one."""
         if known.is_news:
             self.store.note(node.id, node.part.program, known)
 
     def decisions(self, node_id: str) -> tuple[TakenDecision, ...]:
-        """The last decisions about a node, the newest last."""
+        """The last decisions about a node, oldest first."""
         return self.log.of(node_id)
 
     def compare_costs(
@@ -129,8 +131,9 @@ class Chooser:
         changed: Mapping[str, int],
         way: MaintenanceStrategy,
     ) -> Decision:
-        """A strategy that follows changes, or recomputing, by the cost model; `sizes` are those of
-        the Δ-sets that the node reads, `changed` those of all that changed."""
+        """Choose between a strategy that follows changes and recomputing, by the cost model.
+        `sizes` are those of the Δ-sets that the node reads, `changed` those of all changed
+        relations."""
         if sum(sizes.values()) < tuning.SMALL_CHANGE or self._is_small_part(node, changed):
             return SMALL.get(way.name) or Decision(way.name, DecisionReason.SMALL_CHANGE)
         expected, whole = (each.cost(node, sizes, self) for each in (way, RECOMPUTE))
@@ -145,8 +148,9 @@ class Chooser:
         )
 
     def _is_small_part(self, node: Monitored, changed: Mapping[str, int]) -> bool:
-        """Has little changed of every relation below? Estimates of queries of many relations can
-        be wrong by any factor, so they are asked only when there is something to choose."""
+        """Whether only a small share of every relation below has changed. Estimates for joins of
+        many relations can be wrong by any factor, so the cost model is not used for such a
+        change."""
         stored = node.part.stored
         return all(
             size <= tuning.SMALL_SHARE * self.statistics.rows(stored[name])
@@ -162,8 +166,8 @@ class Chooser:
     # --- experience ------------------------------------------------------------------------
 
     def experience(self, node: Node) -> Experience | None:
-        """What is known of a node, in its relations as they are, unless they have changed a good
-        deal since."""
+        """The measurements of a node; None if there are none, or if the sizes of its relations have
+        changed too much since."""
         known = node.experience
         if known is None:
             if not self.store.has_any:
@@ -180,7 +184,8 @@ class Chooser:
         return known
 
     def naive_seconds(self, node: Node) -> float:
-        """What naive evaluation of a node takes, by experience or by the rows below it."""
+        """The expected seconds of recomputing a node: measured, or else assumed from the rows below
+        it."""
         known = self.experience(node)
         if known is not None and known.naive_seconds is not None:
             return known.naive_seconds
@@ -188,8 +193,8 @@ class Chooser:
         return tuning.RECOMPUTE_SECONDS_PER_ROW * sum(rows.values())
 
     def first_limit(self, nodes: Iterable[Node]) -> float:
-        """The seconds that a strategy may take the first time, for these nodes, before it counts as
-        running away: many times what recomputing takes, or is thought to take."""
+        """The time limit in seconds for the first run of a strategy on these nodes: a multiple of
+        the measured or assumed cost of recomputing them."""
         first, seconds = tuning.FIRST_REDERIVATION_LIMIT, 0.0
         for node in nodes:
             seconds = max(seconds, self.naive_seconds(node))
@@ -198,12 +203,13 @@ class Chooser:
         return tuning.RUNAWAY_FACTOR * max(first, seconds)
 
     def ran_away(self, node: Node, case: Case, size: int) -> bool:
-        """Was a strategy broken off for such a change, and the sizes have not doubled since?"""
+        """Whether a strategy was interrupted for such a change, and the sizes have not doubled
+        since."""
         known = self.experience(node)
         return known is not None and known.ran_away(case, size)
 
     def note_runaway(self, node: Node, case: Case, size: int, seconds: float) -> None:
-        """A strategy was broken off, in its first attempt."""
+        """A strategy was interrupted in its first run."""
         known = self.experience(node) or self.begin_experience(node)
         known.note_runaway(case, size, seconds)
         self.note_experienced()
@@ -211,12 +217,13 @@ class Chooser:
         self.raise_version()
 
     def is_settled(self, changed: Collection[str], size: int) -> bool:
-        """Were changes of these relations, of this size, followed faster than recomputing takes?"""
+        """Whether changes of these relations, of this size, are known to be followed faster than
+        recomputed."""
         settled = self.settled.get(frozenset(changed))
         return settled is not None and settled.left > 0 and size <= settled.size
 
     def note_untimed_wave(self, changed: Collection[str], seconds: float) -> None:
-        """A change of these was not measured node by node, and took so long as a whole."""
+        """A wave of these relations was timed as a whole only, not node by node."""
         settled = self.settled[frozenset(changed)]
         settled.left -= 1
         if seconds > settled.recompute_seconds:
@@ -226,8 +233,8 @@ class Chooser:
             self.raise_version()
 
     def stop_measuring(self, changed: Collection[str], size: int, recompute_seconds: float) -> None:
-        """A change of these was followed faster than recomputing takes: so will be the next, unless
-        it is larger."""
+        """A change of these relations was followed faster than recomputing takes. The next ones,
+        unless they are larger, are assumed to be too, and are not timed."""
         before = self.settled.get(frozenset(changed))
         largest = max(size, tuning.SMALL_CHANGE - 1, before.size if before is not None else 0)
         self.settled[frozenset(changed)] = _Settled(
@@ -240,7 +247,7 @@ class Chooser:
         return node.experience
 
     def note_first(self, node: Node, seconds: float, by_spark: bool) -> None:
-        """What the first evaluation took, of a view, is what is first known of it."""
+        """The first evaluation of a view took this long: its first measurement."""
         known = self.begin_experience(node)
         known.note_naive(seconds, is_first=True)
         known.by_spark = by_spark
@@ -280,7 +287,7 @@ class Chooser:
         return Costs(once, each_row, whole, self.statistics.sizes(node.part.stored))
 
     def members(self, node: TotalsNode) -> float:
-        """How many members a group has, about; of first rows, how many there are to choose from."""
+        """The estimated number of members per group; for first rows, of candidates."""
         program = node.part.program
         groups = node.totals.groups if isinstance(node.totals, Totals) else ()
         if isinstance(node.totals, Derivations):
@@ -288,10 +295,10 @@ class Chooser:
         return CostModel(self.statistics).program(program, groups).rows
 
     def wants_totals(self, node: TotalsNode) -> bool:
-        """Is it worth keeping the totals? Asked again when the members have changed as often
-        again as they had the last time."""
+        """Whether the totals are worth keeping. This is decided again when the number of
+        transactions that changed the members has doubled."""
         if self.reads_lake(node) and not self._has_spark():
-            return False  # to keep them, all members would have to come here once
+            return False  # building them would fetch all members from the lake
         if not self.budget.allows(node.table):
             return False
         changes = self._transactions(node)
@@ -324,13 +331,13 @@ class Chooser:
         self.raise_version()
 
     def worth(self, node: Node, above: Iterable[Node]) -> float:
-        """The seconds that what is kept for a node saves, about: what recomputing the nodes above
-        takes, for each transaction that changed it."""
+        """An estimate of the seconds saved by what is kept for a node: the cost of recomputing the
+        nodes above, for each transaction that changed its relations."""
         seconds = max((self.naive_seconds(each) for each in (node, *above)), default=0.0)
         return seconds * (1 + self._transactions(node))
 
     def _transactions(self, node: Node) -> int:
-        """How many transactions have changed what the members are made of."""
+        """The number of transactions that changed the relations of the members."""
         updates = self.statistics.updates
         return sum(updates[name].transactions for name in node.part.stored if name in updates)
 
@@ -338,7 +345,8 @@ class Chooser:
         return any(self._is_in_lake(relation) for relation in node.part.stored.values())
 
     def is_bulk_change(self, node: Monitored, sizes: Mapping[str, int]) -> bool:
-        """Has so much changed below that following it costs more than all from scratch?"""
+        """Whether such a large share of a relation below has changed that recomputing costs less
+        than following the change."""
         if self.forced is not None:
             return False
         return any(
@@ -348,10 +356,8 @@ class Chooser:
         )
 
     def screener(self, relation: Relation, nodes: Collection[Monitored]) -> Screener:
-        """What a change of a relation must pass to bring about a check.
-
-        Nodes that keep something must follow every change, and events are changes themselves.
-        """
+        """The tests that a change of a relation must pass to start a check. Nodes with kept state
+        must follow every change, and so must views with events."""
         updates = self.statistics.updates.get(relation.id)
         changes = max(1.0, updates.lately) if updates is not None else 1.0
         simple = 0 < len(nodes) <= ALTERNATIVES and all(
@@ -368,7 +374,8 @@ class Chooser:
         )
 
     def is_outdated(self, screener: Screener) -> bool:
-        """Has the relation come to be updated in another way than it was chosen for?"""
+        """Whether transactions now change far more or far fewer rows of the relation than when the
+        screener was chosen."""
         updates = self.statistics.updates.get(screener.relation.id)
         if updates is None:
             return False
@@ -378,13 +385,13 @@ class Chooser:
 
 
 def _has_changed_size(now: float, then: float) -> bool:
-    """Has a relation become many times larger or smaller?"""
+    """Whether a relation has doubled or halved."""
     growth = tuning.DOUBLED
     return 1 + now > growth * (1 + then) or 1 + then > growth * (1 + now)
 
 
 def _doubled(before: int, now: int) -> bool:
-    """Has a number passed a power of two?"""
+    """Whether a number has passed a power of two."""
     return before.bit_length() < now.bit_length()
 
 
@@ -395,7 +402,7 @@ def _is_joined(node: TotalsNode) -> bool:
 
 
 def _change_of(part: Part, name: str) -> Program:
-    """What is evaluated when one relation has changed."""
+    """The program for the change of a part when one relation has changed."""
     if part.relation.is_set:
         return differentiate(part.program, {name}, nodes=part.nodes).plus
     return differentiate_bag(part.program, frozenset({name}), part.nodes)
@@ -404,7 +411,7 @@ def _change_of(part: Part, name: str) -> Program:
 def _from_scratch(node: Monitored) -> Program:
     part = node.part
     if node.old_state is not None:
-        return part.program  # the old rows are there
+        return part.program  # the old rows are stored
     if part.relation.is_set:
         return recompute(part.program, set(part.stored)).plus
     return recompute_bag(part.program, set(part.stored))

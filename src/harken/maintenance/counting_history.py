@@ -1,12 +1,13 @@
-"""Whether the derivations of a set are counted (`calculus.counting`), by what both ways have taken.
+"""Whether the derivations of a set are counted (`calculus.counting`), by the measured times of both
+strategies.
 
-Differentials look in the other state for another derivation of each row that may have come or gone.
-How long that takes depends on the data: it may be the first row that is looked at, or none of many.
-Counting follows every derivation and looks for none. When differentials have taken a few times as
-long as counting all derivations once does, that is done; if changes do not become faster by it, the
-numbers are dropped.
+For each row that may have come or gone, differentials search the other state for another
+derivation. How long that takes depends on the data: the first row read may be one, or none of many.
+Counting maintains the number of derivations of each row and searches for none. The counts are built
+when differentials have taken a few times as long as building them takes, and dropped if changes do
+not become faster.
 
-Law: either way finds the same change.
+Law: both find the same change.
 """
 
 from __future__ import annotations
@@ -23,17 +24,18 @@ class CountingHistory(Investment):
     share: float = field(default_factory=lambda: tuning.COUNTING_INVESTMENT)
     is_counting: bool = False
     worse: int = 0
-    """How many changes in a row took longer than by differentials."""
+    """The number of changes in a row for which differentials would have been faster."""
     is_outdated: bool = False
-    """Is what differentials took not what they take now?"""
+    """Whether the measurements of differentials are out of date, because other relations are stored
+    now."""
     same: int = 0
-    """How many changes have gone the same way, and there was no reason to leave it."""
+    """The number of changes in a row for which there was no reason to switch."""
     _untimed_left: int = 0
     _stored: frozenset[str] = frozenset()
     took: Experience = field(default_factory=lambda: Experience({}, memory=tuning.LONG_MEMORY))
 
     def is_timed_now(self) -> bool:
-        """Is it remembered what the next change takes?"""
+        """Whether the next change is timed. Counts down the changes that are not."""
         if not self._untimed_left:
             return True
         self._untimed_left -= 1
@@ -41,11 +43,12 @@ class CountingHistory(Investment):
 
     @property
     def is_paused(self) -> bool:
-        """Is it not remembered for now what changes take, by differentials?"""
+        """Whether the next changes are found by differentials and not timed."""
         return self._untimed_left > 0 and not self.is_counting
 
     def notice(self, stored: frozenset[str]) -> None:
-        """These relations below are stored now: differentials read them, or derive them again."""
+        """Note which recursive relations below store their rows: differentials read these rows, or
+        rederive them."""
         if stored != self._stored:
             self._stored, self.is_outdated = stored, self.is_counting
             self.spent, self.was_useless, self.same = 0.0, False, 0
@@ -54,7 +57,7 @@ class CountingHistory(Investment):
                 self.known.taken.clear()
 
     def note_differentials(self, case: Case, size: int, seconds: float, is_fresh: bool) -> None:
-        """What takes longer because plans are made in it is not remembered."""
+        """Record the time of differentials. Runs that include planning are not recorded."""
         if is_fresh:
             return
         self.took.note(case, size, seconds)
@@ -66,7 +69,8 @@ class CountingHistory(Investment):
     def note_counting(
         self, case: Case, other: Case, size: int, seconds: float, is_fresh: bool
     ) -> None:
-        """`other` is the same change by differentials."""
+        """Record the time of counting; `other` is the case of finding the same change by
+        differentials."""
         if is_fresh:
             return
         self.took.note(case, size, seconds + tuning.UNTIMED_COUNTING_OVERHEAD)
@@ -82,7 +86,7 @@ class CountingHistory(Investment):
 
     @property
     def should_start_counting(self) -> bool:
-        """Have differentials taken long enough to try whether numbers help?"""
+        """Whether differentials have taken long enough to try counting."""
         return not self.is_counting and self.is_worth_trying
 
     @property
@@ -93,7 +97,7 @@ class CountingHistory(Investment):
         self.is_counting, self.worse, self.same = True, 0, 0
 
     def end(self, too_long: bool = False) -> None:
-        """The numbers are dropped; or they were never built, because it took too long."""
+        """The counts are dropped, or building them took too long."""
         self.is_counting, self.same = False, 0
         if too_long:
             self.note_failed_attempt()

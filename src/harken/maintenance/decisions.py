@@ -1,11 +1,12 @@
-"""A decision of the chooser: by which strategy a node finds its change, why, and the numbers.
+"""A decision of the chooser: the strategy that finds the change of a node, the reason, and the
+numbers.
 
-    Decision(strategy, reason, numbers)     what was decided; `sentence` says it in words
-    TakenDecision                           a decision with what it cost and how often it was taken
-    DecisionLog                             the last few decisions of each node
+    Decision(strategy, reason, numbers)     what was decided; `sentence` puts it into words
+    TakenDecision                           a decision with its cost and how often it was taken
+    DecisionLog                             the last few decisions about each node
 
-`explain` prints decisions from the log; it never works them out again. A `Reason` is a code for
-programs, its sentence is for people.
+`explain` prints decisions from the log; it never derives them again. A `DecisionReason` is a code
+for programs; its sentence is for people.
 
 Law: a decision says how a change is found, never what the change is.
 """
@@ -59,54 +60,55 @@ class DecisionReason(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """The reason in words, as the rest of "it is ..., because"."""
+        """The reason in words, as the continuation of "..., because"."""
         return _SENTENCES[self]
 
 
 _SENTENCES = {
-    DecisionReason.FORCED: "this strategy was asked for",
+    DecisionReason.FORCED: "this strategy was requested",
     DecisionReason.ONLY_WAY: "no other strategy applies",
     DecisionReason.CLOCK: "the view depends on the time",
     DecisionReason.SMALL_CHANGE: "the change is small",
-    DecisionReason.SETTLED: "changes like this one were followed faster than recomputing takes",
-    DecisionReason.MEASURED: "it is the fastest, by what changes took before",
-    DecisionReason.ESTIMATED: "it is the cheapest, by the cost model",
-    DecisionReason.MOST_CHANGED: "so much of a table changed that recomputing is faster",
-    DecisionReason.TOTALS_MISSING: "the totals that it would read are not built yet",
-    DecisionReason.NOT_BUILT: "it is built when this change has been propagated",
-    DecisionReason.NOT_WORTH_KEEPING: "the groups are too small for totals to be worth keeping",
+    DecisionReason.SETTLED: "earlier changes like this one were followed faster than recomputed",
+    DecisionReason.MEASURED: "it is the fastest, by the measured times of earlier changes",
+    DecisionReason.ESTIMATED: "it is the cheapest, according to the cost model",
+    DecisionReason.MOST_CHANGED: "such a large share of a table changed that recomputing is faster",
+    DecisionReason.TOTALS_MISSING: "the totals that it would read have not been built yet",
+    DecisionReason.NOT_BUILT: "it will be built after this change has been propagated",
+    DecisionReason.NOT_WORTH_KEEPING: "its groups are too small for totals to be worth keeping",
     DecisionReason.PLAN_TOO_LONG: "planning the statement would take longer than recomputing",
     DecisionReason.STATEMENT_TOO_LONG: "the statement would be too long for SQLite",
-    DecisionReason.BROKEN_OFF: "another strategy took too long and was broken off",
-    DecisionReason.BELOW_SKIPPED: "the change of a node below is not known",
+    DecisionReason.BROKEN_OFF: "another strategy took too long and was interrupted",
+    DecisionReason.BELOW_SKIPPED: "the change of a node below it was not computed",
     DecisionReason.NOT_NEEDED: "every view above is recomputed",
-    DecisionReason.RECOMPUTED_ABOVE: "recomputing the views above takes less",
-    DecisionReason.TOO_MANY_ROWS: "too many rows would have to be fetched from the lake",
-    DecisionReason.RAN_AWAY: "a strategy ran away and was broken off, until the sizes have doubled",
-    DecisionReason.OVER_BUDGET: "what it needs to keep does not fit into kept_bytes",
+    DecisionReason.RECOMPUTED_ABOVE: "recomputing the views above is faster",
+    DecisionReason.TOO_MANY_ROWS: "it would fetch too many rows from the lake",
+    DecisionReason.RAN_AWAY: "a strategy ran away; it is not retried until the sizes have doubled",
+    DecisionReason.OVER_BUDGET: "the state that it would keep exceeds kept_bytes",
     DecisionReason.FAILED: "an expression failed for some rows",
-    DecisionReason.NO_CHANGE: "nothing that it reads has changed",
-    DecisionReason.NO_EVENT: "no event of it happened",
-    DecisionReason.EVENT: "an event of it happened",
-    DecisionReason.REDEFINED: "the view was defined again",
-    DecisionReason.KEPT: "what is kept for it is up to date",
+    DecisionReason.NO_CHANGE: "none of its inputs has changed",
+    DecisionReason.NO_EVENT: "none of its events occurred",
+    DecisionReason.EVENT: "one of its events occurred",
+    DecisionReason.REDEFINED: "the view was redefined",
+    DecisionReason.KEPT: "its kept state is up to date",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """`numbers` are what the decision was made by, each named with its unit: `changed_rows`,
+    """`numbers` are the compared values, each named with its unit: `changed_rows`,
     `expected_seconds`, `recompute_seconds`, `limit_seconds`, `expected_cost`, `recompute_cost`."""
 
     strategy: Strategy
     reason: DecisionReason
     numbers: Mapping[str, float] = field(default_factory=dict)
     build: tuple[TotalsNode | RoundsNode, ...] = ()
-    """What is to be built when the change has been propagated."""
+    """The totals and rounds to build after the change has been propagated."""
     pick: Pick | None = None
-    """What was compared for a recursive relation."""
+    """The strategies that were compared for a recursive relation."""
     awaited_plan: frozenset[str] | None = None
-    """The changed relations for which a plan is not made yet, if the decision waits for it."""
+    """The changed relations whose plan would take too long to make, if that is the reason to
+    recompute."""
 
     def instead(self, strategy: Strategy) -> Decision:
         """The same decision, carried out by another strategy."""
@@ -117,12 +119,12 @@ class Decision:
 
     @property
     def is_skipped(self) -> bool:
-        """Is the change of the node not computed at all?"""
+        """Whether the change of the node is not computed at all."""
         return self.strategy is Strategy.SKIPPED
 
     @property
     def label(self) -> str:
-        """The strategy in a few words, with the reason if the node is skipped: for the trace."""
+        """The name of the strategy, with the reason if the node is skipped: for the trace."""
         if self.is_skipped:
             return f"skipped: {self.reason.sentence}"
         return str(self.strategy)
@@ -139,13 +141,13 @@ class TakenDecision:
     decision: Decision
     times: int = 1
     seconds: float | None = None
-    """What the last of these changes took, in seconds of the working clock; None if that was not
-    measured."""
+    """The seconds that the last of these changes took, by the clock of the connection; None if it
+    was not timed."""
 
 
 @dataclass(slots=True)
 class DecisionLog:
-    """The last decisions of each node, the newest last."""
+    """The last decisions about each node, oldest first."""
 
     _by_node: dict[str, deque[TakenDecision]] = field(default_factory=dict)
 
@@ -164,14 +166,14 @@ class DecisionLog:
         taken.append(TakenDecision(decision))
 
     def replace(self, node_id: str, decision: Decision) -> None:
-        """The last decision of a node was carried out by another strategy."""
+        """The last decision about a node was carried out by another strategy."""
         taken = self._by_node[node_id]
         last = taken.pop()
         self.add(node_id, decision)
         taken[-1].seconds = last.seconds
 
     def note_seconds(self, node_id: str, seconds: float) -> None:
-        """What the last decision of a node took."""
+        """Record how long carrying out the last decision about a node took."""
         taken = self._by_node.get(node_id)
         if taken:
             taken[-1].seconds = seconds
@@ -180,5 +182,5 @@ class DecisionLog:
         return tuple(self._by_node.get(node_id, ()))
 
     def forget(self, node_id: str) -> None:
-        """The node is gone."""
+        """The node was removed."""
         self._by_node.pop(node_id, None)

@@ -29,8 +29,8 @@ Places: TypeAlias = tuple[int | None, ...]
 
 
 def bindings(program: Program, watched: Relation, hierarchy: Hierarchy) -> tuple[Binding, ...]:
-    """What an event of the `watched` function binds in a condition; the event concerns a tuple if
-    any of these match."""
+    """The bindings of an event of the `watched` function in a condition. The event concerns a tuple
+    if any of them matches."""
     calls = set(_calls(program, watched))
     if not calls:
         return (_by_type(program.goal.columns, watched, hierarchy),)

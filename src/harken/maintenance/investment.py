@@ -1,11 +1,11 @@
-"""Whether to build something that may make changes cheaper: the stored rows of a recursion, counted
+"""Whether to build state that may make changes cheaper: the stored rows of a recursion, or counted
 derivations.
 
-The time that changes take without it adds up. When the sum is many times the cost of building, it
-is built. Something that was built and did not help is not built again until the relations have
-changed considerably.
+The time that changes take without the state adds up. When the sum is many times the cost of
+building, the state is built. State that was built and did not help is not built again until the
+relations have changed considerably.
 
-Law: a failed attempt costs no more than a fraction of the time already spent without.
+Law: a failed attempt costs no more than a fraction of the time already spent without the state.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from harken.maintenance.measurements import Experience
 @dataclass(slots=True)
 class Investment:
     share: float
-    """The fraction of the time spent without that building may cost."""
+    """Building may cost this fraction of the time spent without the state."""
     spent: float = 0.0
-    """The seconds that changes have taken without."""
+    """The seconds that changes have taken without the state."""
     trial: float = field(default_factory=lambda: tuning.FIRST_INVESTMENT)
     was_useless: bool = False
-    """Whether it was built before, and dropped because it did not help."""
+    """Whether the state was built before, and dropped because it did not help."""
     known: Experience | None = None
 
     def experience(
@@ -47,7 +47,7 @@ class Investment:
 
     @property
     def attempt_limit(self) -> float:
-        """The seconds that an attempt may take."""
+        """The time limit of an attempt to build, in seconds."""
         return self.share * self.spent
 
     def note_failed_attempt(self) -> None:

@@ -1,11 +1,11 @@
-"""The budget for everything that is kept so that changes cost less: rows, totals, counts, rounds,
-first rows and copies, in bytes.
+"""The budget in bytes for all state that makes changes cheaper: rows, totals, counts, rounds, first
+rows and copies.
 
-When it is exceeded, what saves the least time per byte is dropped, and not built again before there
-is room for it, or the data has changed a good deal. It is looked at after something was built, and
-when twice as many waves have run as the last time, since what is kept grows.
+When the budget is exceeded, the state that saves the least time per byte is dropped. It is not
+built again until there is room for it or the data has changed considerably. The sizes are checked
+after something was built, and whenever the number of waves has doubled, since kept state grows.
 
-Law: whatever is dropped, changes stay exact; only the time that they take differs.
+Law: dropping state never changes the changes that are found, only the time to find them.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from harken.maintenance.round_nodes import RoundsNode
 
 @dataclass(frozen=True, slots=True)
 class KeptItem:
-    """One thing that is kept."""
+    """One piece of kept state, with its size."""
 
     relation: str
-    """What it is kept of."""
+    """The relation that the state belongs to."""
     kind: str
     """`totals`, `first rows`, `counts`, `rounds`, `rows` or `copy`."""
     rows: int
@@ -35,7 +35,7 @@ class KeptItem:
 @dataclass(frozen=True, slots=True)
 class KeptReport:
     items: tuple[KeptItem, ...]
-    """The largest first."""
+    """All pieces, largest first."""
     limit: int
     """The setting `kept_bytes`; 0 is no limit."""
 
@@ -58,13 +58,13 @@ class KeptBudget:
     limit: Callable[[], int]
     """In bytes; 0 is no limit."""
     _refused: dict[str, int] = field(default_factory=dict)
-    """What was dropped, by its name, with its bytes."""
+    """The size of each piece that was dropped, by its name."""
     _total: int = 0
     _waves: int = 0
     _is_due: bool = False
 
     def allows(self, kept: AnyKept) -> bool:
-        """May it be built?"""
+        """Whether the budget allows building this state."""
         needed = self._refused.get(kept.name)
         if needed is None:
             return True
@@ -75,7 +75,7 @@ class KeptBudget:
         self._is_due = True
 
     def is_due(self) -> bool:
-        """A wave has ended: is it time to look at the sizes?"""
+        """Called after each wave: whether to check the sizes now."""
         self._waves += 1
         has_doubled = not self._waves & (self._waves - 1)
         due = bool(self.limit()) and (self._is_due or has_doubled)
@@ -85,7 +85,8 @@ class KeptBudget:
     def enforce(
         self, nodes: Iterable[DerivedNode], worth: Callable[[DerivedNode], float]
     ) -> list[str]:
-        """Drop what saves the least per byte until the rest fits; what was dropped."""
+        """Drop the state that saves the least time per byte until the rest fits. Returns the names
+        of all that has been dropped."""
         sized = [
             (node, kept, kept.measure().bytes) for node, kept, _ in _kept_by(nodes) if kept.holds()
         ]

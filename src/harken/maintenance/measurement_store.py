@@ -1,9 +1,9 @@
 """The measurements of all nodes, kept in the database file, so that they survive the session.
 
-A row holds what is known of one node: its id, a digest of its program, the machine that measured
-it, and the measurements as JSON. Rows are written only with commits that write anyway, and only
-when something new was learnt; they are read when a wave first asks. What another machine measured,
-or what was measured of another program, is not used. A database in memory stores nothing.
+A row holds the measurements of one node as JSON, with its id, a digest of its program, and a
+fingerprint of the machine. Rows are written only with commits that write anyway, and only after a
+new measurement; they are read when a wave first needs them. Measurements of another machine or of
+another program are ignored. A database in memory stores nothing.
 
 Law: measurements decide what a change costs, never what it is; so losing them is harmless.
 """
@@ -38,28 +38,28 @@ class MeasurementStore:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._stored: dict[str, tuple[str, str]] | None = None
-        """What the file has from this machine: for each node its program and measurements."""
+        """The program and measurements of each node that this machine stored in the file."""
         self._unsaved: dict[str, tuple[Program, Experience]] = {}
 
     @property
     def has_any(self) -> bool:
-        """Did an earlier session measure anything?"""
+        """Whether an earlier session measured anything."""
         return bool(self._load())
 
     def find(self, node_id: str, program: Callable[[], Program]) -> Experience | None:
-        """What an earlier session measured of a node, handed out once."""
+        """The measurements of a node from an earlier session, returned once."""
         found = self._load().pop(node_id, None)
         if found is None or found[0] != _digest(program()):
             return None
         return Experience.from_json(json.loads(found[1]))
 
     def note(self, node_id: str, program: Program, measured: Experience) -> None:
-        """A node was measured: that is written with the next commit if it is news."""
+        """A node was measured. The measurement is written with the next commit if it is new."""
         if measured.is_news and not self._connection.in_memory:
             self._unsaved[node_id] = (program, measured)
 
     def write(self) -> None:
-        """Write what was learnt, in the open transaction."""
+        """Write the new measurements, in the open transaction."""
         if not self._unsaved or self._connection.read_only:
             return
         records = self._connection.records

@@ -1,11 +1,11 @@
-"""What it took to compute the change of a node, by the way it was computed: its experience.
+"""The measurements of one node: how long finding its change took, for each strategy.
 
-Naive evaluation takes about as long whatever changed, and longer as the relations grow. What
-differentials take depends on which relations changed, and on how many of their rows: it is known
-for some sizes of change, and guessed between and beyond them. A guess is what they take at the
-least, as far as anyone knows: they may be broken off, and then it is known that they take longer.
+Recomputing takes about as long whatever changed, and longer as the relations grow. The time of
+differentials depends on which relations changed, and on how many of their rows: it is measured for
+some sizes of change, and estimated between and beyond them. An estimate is a lower bound.
+Differentials that exceed their limit are interrupted, and then it is known that they take longer.
 
-Law: what was found out about one size of change is never contradicted by a guess for it.
+Law: an estimate never contradicts a measurement of the same size.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from harken.maintenance import tuning
 
 Case: TypeAlias = tuple[str, frozenset[str]]
-"""How the change was computed, and the stored relations that had changed."""
+"""The strategy, and the stored relations that had changed."""
 
 
 @dataclass(slots=True)
@@ -30,11 +30,13 @@ class Taken:
     seconds: float
     broken_off: bool = False
     times: int = 1
-    """How many of the last it is the mean of; 0 if it is one for which rows had to be fetched."""
+    """The number of runs that this is the mean of; 0 for a first run that fetched rows from the
+    lake."""
     credit: float = 0.0
-    """The seconds that it may take longer than another way, to be tried again."""
+    """The number of seconds by which it may be slower than another strategy and still be tried
+    again."""
     stored: float = 0.0
-    """The seconds as they were last stored."""
+    """The seconds in the last stored version of the measurement."""
 
     @property
     def at_least(self) -> float:
@@ -44,27 +46,28 @@ class Taken:
 @dataclass(slots=True)
 class Experience:
     rows: Mapping[str, float]
-    """The rows of the stored relations, when the first of this was found out."""
+    """The sizes of the stored relations at the first measurement."""
     now: float = 0.0
-    """The rows of all of them, as they are."""
+    """The present total of these sizes."""
     naive: float | None = None
     naive_rows: float = 0.0
-    """The rows of all of them when naive evaluation was measured."""
+    """The total of these sizes when recomputing was last measured."""
     is_first: bool = False
-    """Is that of the first evaluation of all?"""
+    """Whether recomputing was only measured by the first evaluation, which includes planning."""
     spent: float = 0.0
-    """What differentials have taken since the first evaluation."""
+    """The seconds of all differentials since the first evaluation."""
     reads_lake: bool = False
-    """Are any of the relations far away?"""
+    """Whether any of the relations is in the lake."""
     by_spark: bool = True
-    """If so, was the first evaluation Spark's? Otherwise rows had to come here for it."""
+    """Whether Spark did the first evaluation of a node that reads the lake. Otherwise its rows were
+    fetched."""
     memory: int = tuning.MEMORY
-    """A change is expected to take the mean of this many of the last changes of its size: of more,
-    where changes of one size may take very different times."""
+    """The expected time is the mean of this many runs of the same size. It is larger where changes
+    of one size can take very different times."""
     taken: dict[Case, dict[int, Taken]] = field(default_factory=dict)
-    """For each case what was found out, one for each power of two rows."""
+    """For each case a measurement per power of two of changed rows."""
     is_news: bool = False
-    """Was something learnt that is not stored yet?"""
+    """Whether there is a measurement that is not stored yet."""
     naive_stored: float = 0.0
 
     def note_naive(self, seconds: float, is_first: bool = False) -> None:
@@ -72,7 +75,7 @@ class Experience:
         self.naive, self.naive_rows, self.is_first = seconds, self.now, is_first
 
     def to_json(self) -> dict[str, Any]:
-        """What is stored; from now on that is known."""
+        """The measurements as JSON. They count as stored from now on."""
         self.naive_stored = self.naive or 0.0
         taken = []
         for (strategy, changed), known in self.taken.items():
@@ -110,13 +113,15 @@ class Experience:
 
     @property
     def naive_seconds(self) -> float | None:
-        """What naive evaluation takes, as far as is known."""
+        """The expected seconds of recomputing, scaled to the present sizes; None if not
+        measured."""
         if self.naive is None:
             return None
         return self.naive * (1 + self.now) / (1 + self.naive_rows)
 
     def wants_sample(self, spent: float) -> bool:
-        """Is it worth finding out what naive evaluation takes, since differentials took so long?"""
+        """Whether to time recomputing once more, because differentials took a relevant share of its
+        first measurement."""
         if not self.is_first or self.naive is None:
             return False
         if not self.reads_lake:
@@ -127,8 +132,8 @@ class Experience:
 
     @property
     def budget(self) -> float:
-        """How long differentials may take: somewhat longer, for of what is broken off close to
-        its end, it is never known."""
+        """The time limit of differentials, in seconds. It exceeds the time of recomputing, because
+        an interrupted run does not tell how long it would have taken."""
         naive = self.naive_seconds
         return tuning.TIME_LIMIT_FACTOR * naive if naive is not None else math.inf
 
@@ -140,8 +145,9 @@ class Experience:
         broken_off: bool = False,
         has_fetched: bool = False,
     ) -> None:
-        """Record what a change took, `has_fetched` if rows had to be fetched for it. The
-        first time they may be there for all that follow; the second time they are not."""
+        """Record the time of a change; `has_fetched` if rows were fetched from the lake for it.
+        After a first fetch the rows may be cached for later changes, so that run does not count
+        fully."""
         known = self.taken.setdefault(case, {})
         before = known.get(size.bit_length())
         times = 0 if has_fetched and before is None and not broken_off else 1
@@ -164,20 +170,21 @@ class Experience:
         return known is not None and not known.broken_off
 
     def ran_away(self, case: Case, size: int) -> bool:
-        """Was it broken off each time that it was tried? Then it is not tried again before the
-        relations have changed a good deal, when this experience is given up."""
+        """Whether every run was interrupted, often enough to give up. Then the strategy is not
+        tried again until the sizes of the relations have doubled and these measurements are
+        dropped."""
         known = self.taken.get(case, {}).get(size.bit_length())
         return known is not None and known.broken_off and known.times >= tuning.MOST_ATTEMPTS
 
     def note_runaway(self, case: Case, size: int, seconds: float) -> None:
-        """It took many times as long as another way, and was broken off."""
+        """A run took many times as long as another strategy, and was interrupted."""
         self.taken.setdefault(case, {})[size.bit_length()] = Taken(
             size, seconds, broken_off=True, times=tuning.MOST_ATTEMPTS
         )
         self.is_news = True
 
     def expected(self, case: Case, size: int) -> float:
-        """The seconds that differentials take at the least.
+        """The expected seconds of differentials, a lower bound where it is not measured.
 
         >>> known = Experience({})
         >>> case = ("incremental", frozenset({"f"}))
@@ -207,9 +214,9 @@ class Experience:
     def best_of(
         self, cases: Sequence[Case], size: int, trial: Callable[[float], int] = lambda _: 1
     ) -> Case:
-        """The way that may well be the fastest: what was tried once says less than what was tried
-        often, and what was passed over is tried again when that adds little to the time. A trial
-        is as many changes in a row as `trial` says for the expected seconds."""
+        """The case that is worth running next: usually the fastest. Few measurements count for less
+        than many, and a slower case is tried again when its credit covers the extra time. A trial
+        is a series of changes, whose number `trial` computes from the expected seconds."""
         place = size.bit_length()
 
         def optimistic_seconds(case: Case) -> float:
@@ -223,7 +230,8 @@ class Experience:
         return min(cases, key=optimistic_seconds)
 
     def credit_others(self, cases: Sequence[Case], taken: Case, size: int) -> None:
-        """The ways that were passed over may take a little longer the next time."""
+        """Give the other cases credit: they may take a little longer than this one when they are
+        tried again."""
         seconds = self.expected(taken, size)
         for case in cases:
             found = self.taken.get(case, {}).get(size.bit_length())
@@ -233,20 +241,21 @@ class Experience:
                 found.credit += (new if is_doubtful else old) * seconds
 
     def try_again(self, case: Case, size: int) -> None:
-        """A way that was passed over is being tried: what it took long ago counts for less."""
+        """A slower case is being tried again: its old measurements count for less."""
         found = self.taken.get(case, {}).get(size.bit_length())
         if found is not None:
             found.credit, found.times = 0.0, min(found.times, tuning.FEW_RUNS)
 
     def prefers_recomputing(self, case: Case, size: int) -> bool | None:
-        """Is recomputing the faster way? None if that is not known."""
+        """Whether recomputing is faster; None if that is not measured."""
         naive = self.naive_seconds
         if naive is None:
             return None
         return self.assumed_seconds(case, size) > naive
 
     def assumed_seconds(self, case: Case, size: int) -> float:
-        """The seconds that differentials are thought to take, for comparing them."""
+        """The seconds of differentials to compare with recomputing: the expected ones, reduced
+        where that is to encourage a trial."""
         if self.ran_away(case, size):
             return math.inf
         known = self.taken.get(case, {}).get(size.bit_length())
@@ -258,8 +267,8 @@ class Experience:
         return differentials
 
     def forget(self, case: Case, size: int) -> None:
-        """The strategy that was passed over, and may well have been the faster one, is thought a
-        little faster from now on."""
+        """Let the measurement of the slower strategy decay a little, so that a wrong one is
+        corrected one day."""
         naive = self.naive_seconds
         if naive is None or self.naive is None or self.ran_away(case, size):
             return
@@ -272,14 +281,14 @@ class Experience:
             self.naive *= tuning.DECAY
 
     def lines(self) -> Iterator[str]:
-        """For `explain`."""
+        """The measurements in words, for `explain`."""
         if self.naive is not None:
-            what = "the first evaluation" if self.is_first else "naive evaluation"
+            what = "the first evaluation" if self.is_first else "recomputing"
             yield f"{what} took {1e3 * self.naive:.1f} ms"
         for (strategy, changed), known in self.taken.items():
             of = ", ".join(sorted(changed))
             for _, each in sorted(known.items()):
-                took = "was broken off after" if each.broken_off else "took"
+                took = "was interrupted after" if each.broken_off else "took"
                 ms = 1e3 * each.seconds
                 yield f"{strategy} {took} {ms:.1f} ms for {each.size} changed rows of {of}"
 
@@ -289,8 +298,8 @@ def _is_news(seconds: float, stored: float) -> bool:
 
 
 def _beyond(smaller: list[Taken], size: int, reads_lake: bool) -> float:
-    """For more rows than ever: by how the seconds grew last, or no longer than the last time. Far
-    away, what had to be broken off takes as much longer as there are more rows."""
+    """The estimate beyond the largest measured size. It continues the last growth. In the lake an
+    interrupted run is scaled by the number of rows."""
     last, growing = smaller[-1], tuning.LAKE_GROWTH if reads_lake else tuning.GROWTH
     if last.broken_off:
         return last.at_least * (size / last.size if reads_lake else 1.0)

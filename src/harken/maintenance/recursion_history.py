@@ -1,10 +1,10 @@
-"""What is known of the ways in which a recursive relation finds its change, and which is next.
+"""The strategies of a recursive relation, with the time that each has taken, and which to run next.
 
-Rederivation is tried first. When it has taken many times as long as storing the rows does, that is
-done as well; from then on each change takes the way that took the least. When that has taken as
-much longer than without stored rows as it takes to store them, they are dropped.
+Rederivation is tried first. When it has taken many times as long as storing the rows does, the rows
+are stored; from then on each change uses the strategy that has been fastest. The rows are dropped
+when the time lost by storing them adds up to the cost of storing them again.
 
-Law: picking changes nothing; `take` notes what was picked.
+Law: `pick` changes nothing; `take` records the choice.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ from harken.maintenance.investment import Investment
 from harken.maintenance.measurements import Case, Experience
 from harken.maintenance.strategies.names import Strategy
 
-REDERIVED_INTO_ROWS = "external, with a stored copy"
-"""Rederivation does not need stored rows, but they have to be brought up to date with it."""
+REDERIVED_INTO_ROWS = "stored-external"
+"""The case of rederivation while rows are stored, which have to be updated as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """The next way: what it is measured as, and what was compared."""
+    """The strategy to run next, the case that it is measured as, and the cases that were
+    compared."""
 
     strategy: Strategy
     way: Case | None
-    """None if the change goes the way of the one before, without comparing."""
+    """None if the strategy of the last change is repeated without comparing."""
     ways: tuple[Case, ...] = ()
     is_fastest: bool = True
-    """If not, it is tried again, to correct an old measurement."""
+    """If not, it is being tried again, to correct an old measurement."""
 
     def numbers(self, known: Experience, size: int) -> dict[str, float]:
-        """The seconds that the ways are expected to take."""
+        """The expected seconds of the compared strategies."""
         found: dict[str, float] = {"changed_rows": size}
         for case in self.ways:
             name = "stored_external" if case[0] == REDERIVED_INTO_ROWS else str(case[0])
@@ -45,7 +46,7 @@ class Pick:
 
 @dataclass(slots=True)
 class Mean:
-    """Of the last times."""
+    """The mean of the last `LONG_MEMORY` times."""
 
     seconds: float = 0.0
     times: int = 0
@@ -57,31 +58,31 @@ class Mean:
 
 @dataclass(slots=True)
 class RecursionHistory(Investment):
-    """Which way a node goes when it may choose, by what the ways have taken before. What may be
-    kept are the rows; rederivation goes without."""
+    """The times of each strategy of a recursive node, and the time that storing its rows has saved
+    or cost. Rederivation needs no stored rows."""
 
     share: float = field(default_factory=lambda: tuning.RECURSION_INVESTMENT)
     regret: float = 0.0
-    """The seconds by which changes with stored rows have taken longer than without."""
+    """The seconds that changes with stored rows have taken longer than without."""
     last: Strategy = Strategy.UNCHANGED
-    """The way of the change before."""
+    """The strategy of the last change."""
     trial_changes_left: int = 0
-    """So many more changes go the same way, whatever is thought the fastest."""
+    """A trial runs the same strategy for this many more changes, even if another seems faster."""
     same: int = 0
-    """So many changes in a row have gone the way of the one before, and none to try it."""
+    """The number of changes in a row that were found by the same strategy, not counting trials."""
     untimed_left: int = 0
-    """So many more of them are not watched,"""
+    """The last strategy is repeated for this many more changes without timing them,"""
     largest: int = 0
-    """if they are no larger than those."""
+    """if they have at most this many rows."""
     above: dict[bool, Mean] = field(default_factory=dict)
-    """The seconds that a change takes what reads the relation, if its rows are stored, or not."""
+    """The mean seconds that the nodes above take for a change, by whether the rows are stored."""
 
     def repeats_last(self, size: int) -> bool:
-        """Does a change of this size go the way of the one before, whatever it takes?"""
+        """Whether the last strategy is repeated for a change of this size, without comparing."""
         return self.untimed_left > 0 and size <= self.largest
 
     def note_strategy(self, strategy: Strategy, size: int, stored: bool) -> None:
-        """A change was chosen for, and has gone this way."""
+        """A change was found by this strategy, after comparing."""
         settles = (
             stored and strategy == self.last != Strategy.EXTERNAL and not self.trial_changes_left
         )
@@ -93,7 +94,7 @@ class RecursionHistory(Investment):
     def pick(
         self, known: Experience, changed: frozenset[str], size: int, stored: KeptRecursion | None
     ) -> Pick:
-        """Of rows that are stored, the change has to bring them up to date."""
+        """Choose the next strategy. Stored rows have to be updated by the change."""
         if self.trial_changes_left and (self.last != Strategy.MATERIALIZED or stored is not None):
             return Pick(self.last, None)
         ways: list[Case] = [(Strategy.EXTERNAL, changed)]
@@ -117,7 +118,7 @@ class RecursionHistory(Investment):
         return Pick(_named(best), way, tuple(ways), way == fastest)
 
     def take(self, pick: Pick, known: Experience, size: int) -> None:
-        """A change goes the way that was picked."""
+        """Record that a change is found by the picked strategy."""
         if pick.way is None:
             self.trial_changes_left -= 1
             return
@@ -128,14 +129,16 @@ class RecursionHistory(Investment):
                 self.trial_changes_left = _trial(known.expected(pick.way, size)) - 1
 
     def is_cold(self, strategy: str) -> bool:
-        """Were the statements of this way not in use for a while?"""
+        """Whether the statements of this strategy have not run for a while, so that SQLite prepares
+        them again."""
         is_early = self.trial_changes_left >= tuning.WARM_TRIAL_CHANGES
         return bool(self.trial_changes_left) and (strategy != self.last or is_early)
 
     def rederivation_limit(
         self, known: Experience, changed: frozenset[str], size: int, stored: bool
     ) -> float:
-        """How long rederivation may take before another way is gone instead."""
+        """The time limit of rederivation, in seconds, after which another strategy is used
+        instead."""
         naive = known.naive_seconds
         first = (
             tuning.FIRST_LAKE_REDERIVATION_LIMIT
@@ -151,8 +154,8 @@ class RecursionHistory(Investment):
     def runaway_limit(
         self, known: Experience, changed: frozenset[str], size: int, way: str
     ) -> float:
-        """How long a strategy that was asked for may run before it counts as running away: many
-        times what the best other is known to take."""
+        """The seconds after which a requested strategy counts as running away: a multiple of the
+        best measured time of the others."""
         others = [
             known.expected((each, changed), size)
             for each in (Strategy.EXTERNAL, Strategy.MATERIALIZED, Strategy.NAIVE)
@@ -168,30 +171,32 @@ class RecursionHistory(Investment):
         return tuning.RUNAWAY_FACTOR * max(least, first)
 
     def note_without_rows(self, seconds: float) -> None:
-        """A change took so long without stored rows."""
+        """A change took this many seconds without stored rows."""
         self.spent += seconds
 
     def note_with_rows(self, seconds: float, known: Experience, case: Case, size: int) -> None:
-        """A change took so long with them, and is thought to take as long as `case` without."""
+        """A change took this many seconds with stored rows; without them it would be measured as
+        `case`."""
         seconds -= known.expected(case, size)
         if len(self.above) == 2:
             seconds += self.above[True].seconds - self.above[False].seconds
         self.regret += seconds
 
     def note_reader_seconds(self, seconds: float, stored: bool) -> None:
-        """What reads the relation took so long."""
+        """The nodes above took this many seconds for a change."""
         self.above.setdefault(stored, Mean()).note(seconds)
         if not stored:
             self.spent += seconds
 
     def give_up_rows(self, known: Experience) -> None:
-        """Stored rows were of no use: they are tried again when going without has taken longer."""
+        """Stored rows did not pay. They are tried again when changes without them have taken
+        longer."""
         enough = (known.naive_seconds or 0.0) / self.share
         self.regret, self.spent = 0.0, 0.0
         self.trial = tuning.DOUBLED * max(self.trial, enough)
 
     def should_drop_rows(self, known: Experience) -> bool:
-        """Have stored rows cost as much more as it takes to store them again?"""
+        """Whether stored rows have cost more time than storing them again would."""
         return known.naive_seconds is not None and self.regret > known.naive_seconds
 
 
@@ -201,5 +206,5 @@ def _named(strategy: str) -> Strategy:
 
 
 def _trial(seconds: float) -> int:
-    """So many changes in a row are a trial of a way that is thought to take so long."""
+    """The number of changes in a trial of a strategy that is expected to take this many seconds."""
     return tuning.TRIAL_CHANGES if seconds < tuning.COLD_STATEMENT_SECONDS else 1

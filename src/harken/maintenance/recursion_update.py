@@ -1,10 +1,12 @@
-"""One change of a recursive relation: the strategy that was decided, or another if it runs away.
+"""One change of a recursive relation: by the chosen strategy, or by another if that one runs away.
 
-Rederivation that takes longer than its limit is broken off, and all is recomputed, which stores the
-rows. So is a strategy that was asked for, when it has taken many times as long as any other. What
-would fetch too much from the lake is left as well, and all is found from scratch.
+Rederivation that exceeds its time limit is interrupted, and the relation is recomputed, which
+stores its rows. A requested strategy is interrupted as well, when it has taken many times as long
+as any other would. A strategy that would fetch too many rows from the lake is replaced by
+recomputing.
 
-Law: whichever way is ran, the Δ-set is the change, and rows that are stored are those of now.
+Law: whichever strategy runs, the Δ-set is the change, and stored rows are those of the new
+state.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from harken.maintenance.strategies.registry import find
 
 @dataclass(slots=True)
 class RecursionUpdate:
-    """`job` has the influents that have Δ-sets, `case` what of them has lost rows as well."""
+    """`job` has the influents that have Δ-sets; `case` also says which of them lost rows."""
 
     node: RecursiveNode
     job: Job
@@ -42,7 +44,7 @@ class RecursionUpdate:
         return self.job.planning
 
     def run(self, decision: Decision) -> Decision:
-        """Fill the Δ-set; the decision as it was carried out in the end."""
+        """Fill the Δ-set. Returns the decision as it was carried out in the end."""
         was_stored = self.node.kept_rows.is_built
         if decision.reason is DecisionReason.SETTLED:
             found = self._repeat_last(decision)
@@ -57,8 +59,9 @@ class RecursionUpdate:
     # --- without limits ----------------------------------------------------------------------
 
     def _run(self, strategy: Strategy) -> Strategy:
-        """Fill the Δ-set in this way, or from scratch if that is too much; the way that was ran.
-        What even from scratch is too much to come here, is compared where it lies."""
+        """Fill the Δ-set by this strategy, or by recomputing if it would fetch too many rows.
+        Returns the strategy that ran. If even recomputing would fetch too many rows, both states
+        are compared in the lake."""
         node = self.node
         try:
             self.attempt(strategy)
@@ -83,10 +86,10 @@ class RecursionUpdate:
             history.note_strategy(ran, self.size, stored=False)
         return decision.instead(ran)
 
-    # --- as it was asked for -----------------------------------------------------------------
+    # --- a requested strategy ----------------------------------------------------------------
 
     def _run_requested(self, decision: Decision) -> Decision:
-        """The strategy that was asked for, unless it runs away, or did so before."""
+        """Run the requested strategy, unless it runs away, or did so before."""
         wanted = decision.strategy
         known = self._experience()
         ran_away = known.ran_away((wanted, self.case), self.size)
@@ -114,7 +117,8 @@ class RecursionUpdate:
         return True
 
     def _try_limited(self, strategy: Strategy, known: Experience, limit: float) -> bool:
-        """False if it ran away. Stored rows are then those of before again."""
+        """Run a strategy within a time limit; false if it ran away. Then the rows that were stored
+        before are restored."""
         was_stored = self.node.kept_rows.holds()
         is_undone = strategy is Strategy.MATERIALIZED and was_stored and limit < math.inf
         connection = self._planning.engine.connection
@@ -133,7 +137,8 @@ class RecursionUpdate:
         return True
 
     def _clean_up(self, was_stored: bool) -> None:
-        """Undoing the changes of stored rows undid the indexes that their rules had made."""
+        """Clean up after an interrupted run. The rollback of the stored rows also removed the
+        indexes of their rules."""
         node = self.node
         node.delta.clear()
         if was_stored:
@@ -161,7 +166,7 @@ class RecursionUpdate:
             known.note((ran, self.case), self.size, self._clock() - started)
         self.chooser.note_measured(self.node, known)
 
-    # --- by experience -----------------------------------------------------------------------
+    # --- by measurements ---------------------------------------------------------------------
 
     def _experience(self) -> Experience:
         node = self.node
@@ -187,8 +192,8 @@ class RecursionUpdate:
         return strategy
 
     def _run_with_rows(self, strategy: Strategy, known: Experience, was_stored: bool) -> Strategy:
-        """Follow the stored rows or recompute them. Following that was never measured is broken off
-        when it takes a few times as long as recomputing."""
+        """Update the stored rows, or recompute them. An update that was never measured is
+        interrupted when it takes a few times as long as recomputing."""
         naive, started = known.naive_seconds, self._clock()
         is_new = not known.is_measured((strategy, self.case), self.size)
         if strategy is Strategy.MATERIALIZED and is_new and naive is not None:
@@ -202,8 +207,8 @@ class RecursionUpdate:
         return strategy
 
     def _rederive(self, known: Experience, was_stored: bool) -> bool:
-        """False if that took too long and was broken off, or was too much. Rows that are stored
-        are brought up to date with it."""
+        """Rederive the change; false if it was interrupted, or would fetch too many rows. Stored
+        rows are updated with the change."""
         limit = self.node.history.rederivation_limit(known, self.case, self.size, was_stored)
         started = self._clock()
         try:
@@ -238,7 +243,8 @@ class RecursionUpdate:
             history.note_without_rows(took)
 
     def _is_cold(self, strategy: str, took: float, known: Experience) -> bool:
-        """Did it take longer because it was not in use? What took very long is not tried on."""
+        """Whether the run was slow only because its statements had dropped out of the cache. A
+        trial that is far too slow is ended."""
         case, history = (strategy, self.case), self.node.history
         way = Strategy.EXTERNAL if strategy == REDERIVED_INTO_ROWS else strategy
         if not known.is_measured(case, self.size) or not history.is_cold(way):

@@ -1,12 +1,13 @@
-"""Nodes of recursive relations, and the three ways in which they compute their change.
+"""Nodes of recursive relations, and the three strategies that compute their change.
 
     external        rederivation on demand: nothing is stored (`calculus.rederivation`)
     materialized    a stored copy, deleted from and rederived (`calculus.stored_recursion`)
-    naive           all rows from scratch, beside those of before
+    naive           all rows recomputed, and compared with those of the old state
 
-What the first two need of relations in the lake they fetch; `TooManyRows` says that it is too much.
+The first two fetch the rows that they need from the lake; `TooManyRows` is raised if there are too
+many.
 
-Law: each gives the same change.
+Law: all three find the same change.
 """
 
 from __future__ import annotations
@@ -43,15 +44,15 @@ class RecursiveNode(DerivedNode):
     external: dict[frozenset[str], Query] = field(default_factory=dict)
     maintained: dict[frozenset[str], RecursionChange] = field(default_factory=dict)
     refused: str | None = None
-    """Why its change is always found from scratch, if it is."""
+    """The reason why its change is always recomputed; None if it is not."""
     reads_lake: bool = False
-    """Is any relation below it in the lake?"""
+    """Whether any relation below it is in the lake."""
     history: RecursionHistory = field(default_factory=RecursionHistory)
     delta_of: Callable[[Relation], Delta] = field(kw_only=True)
     _losses: dict[str, Delta] = field(default_factory=dict)
 
     def has_lost(self, name: str) -> bool:
-        """Has a relation below lost rows?"""
+        """Whether a relation below has lost rows."""
         found = self._losses.get(name)
         if found is None:
             found = self._losses[name] = self.delta_of(self.part.influents[name])
@@ -62,13 +63,13 @@ class RecursiveNode(DerivedNode):
         self.kept_rows.drop()
 
     def stored_rows(self) -> StoredRows | None:
-        """Where its rows are, if they are stored and those of now."""
+        """Where its rows are stored; None unless they are stored and up to date."""
         if self.refused is not None or not self.kept_rows.holds():
             return None
         return StoredRows(self.kept_rows, self.kept_rows.version)
 
     def rederive(self, changed: frozenset[str], planning: Planning) -> None:
-        """Fill the Δ-set with nothing but the tables at hand."""
+        """Fill the Δ-set by rederivation, which needs no stored rows."""
         query = self.external.get(changed)
         if query is None:
             made = rederive(self.part.program, changed, self.part.nodes)
@@ -78,8 +79,8 @@ class RecursiveNode(DerivedNode):
         self.delta.fill_weighted(query)
 
     def maintain(self, changed: frozenset[str], stored: frozenset[str], planning: Planning) -> None:
-        """Fill the Δ-set, and bring the stored rows up to date. `stored` are the stored relations
-        that have changed: the rows that are built first are those of before."""
+        """Fill the Δ-set and update the stored rows. `stored` are the changed stored relations:
+        rows that are not stored yet are first built as of before the change."""
         if not self.kept_rows.holds():
             self.build(planning, stored)
         if self.reads_lake and not planning.engine.holds_changes(changed):
@@ -95,12 +96,12 @@ class RecursiveNode(DerivedNode):
             with planning.engine.connection.savepoint("follow"):
                 self.kept_rows.follow(rules, self.delta)
         except TooManyRows:
-            self.maintained.clear()  # the indexes that these rules had made are gone
+            self.maintained.clear()  # the rollback removed the indexes of these rules
             planning.engine.indexes.reload()
             raise
 
     def recompute(self, stored: frozenset[str], planning: Planning) -> None:
-        """Fill the Δ-set by comparing all rows with those of before, which are stored."""
+        """Fill the Δ-set by comparing all rows with the stored rows of the old state."""
         if not self.kept_rows.holds():
             self.build(planning, stored)
         stated = {each.id: each for each in self.kept_rows.relations}

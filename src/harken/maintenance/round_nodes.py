@@ -17,7 +17,7 @@ class RoundsNode(DerivedNode):
     rounds: Rounds = field(kw_only=True)
     table: KeptRounds = field(kw_only=True)
     refused: str | None = None
-    """Why all rounds are always recomputed, if they are."""
+    """The reason why all rounds are always recomputed; None if they are not."""
     step: Query | None = None
     changes: dict[frozenset[str], tuple[Query | None, Query | None]] = field(default_factory=dict)
 
@@ -26,14 +26,14 @@ class RoundsNode(DerivedNode):
         self.table.drop()
 
     def build(self, planning: Planning) -> None:
-        """Store the present rounds."""
+        """Store the rounds of the present state."""
         self.table.create()
-        self.changes.clear()  # the indexes went with the tables
+        self.changes.clear()  # their indexes were dropped with the tables
         self.step = planning.engine.keep.compile(self._plan(self.rounds.step, planning), [])
         self.table.build(RoundsSource(planning.compile(self.rounds.base), self.step))
 
     def follow(self, changed: frozenset[str], planning: Planning) -> None:
-        """Fill the Δ-set, and bring the rounds up to date."""
+        """Fill the Δ-set and update the rounds."""
         found = self.changes.get(changed)
         if found is None:
             self.is_fresh = True

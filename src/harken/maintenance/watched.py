@@ -16,8 +16,8 @@ from harken.maintenance.event_bindings import Binding
 
 @dataclass(frozen=True, slots=True)
 class CompiledEvent:
-    """An event of a rule: the kind of change, the rows of the function as a set, and what they
-    bind."""
+    """An event of a rule: the kind of change, the rows of the function as a set, and the
+    columns that they bind."""
 
     kind: str
     program: Program
@@ -61,7 +61,7 @@ class WatchedView(ABC):
 
     @property
     def needs_losses(self) -> bool:
-        """Whether its lost rows are always wanted."""
+        """Whether its consumer always needs the lost rows."""
         return False
 
     @property

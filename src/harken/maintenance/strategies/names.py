@@ -1,9 +1,9 @@
-"""The names of the strategies, short ones for programs and traces, and words for people.
+"""The names of the strategies, short ones for programs and traces, and descriptions for people.
 
     >>> Strategy.TOTALS, Strategy.TOTALS.words
     ('totals', 'differentials that read kept totals')
 
-A new strategy makes its own: `Strategy("mine", "found in my way")`.
+A new strategy adds its own: `Strategy("mine", "found my way")`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Strategy(str):
     MATERIALIZED: ClassVar[Strategy]
     """Rederivation of a recursive relation whose rows are stored."""
     ROUNDS: ClassVar[Strategy]
-    """The stored rounds of a recursion that counts derivations are followed."""
+    """Update the stored rounds of a recursion that counts derivations."""
     FOLLOWED: ClassVar[Strategy]
-    """Kept totals are updated by the changes of their members."""
+    """Update kept totals by the changes of their members."""
     NAIVE: ClassVar[Strategy]
     """Recompute both states in one statement, and compare."""
     COPIED: ClassVar[Strategy]
@@ -35,15 +35,15 @@ class Strategy(str):
     STORED: ClassVar[Strategy]
     """Recompute the rows, and compare them with those of the materialised view."""
     MOVED: ClassVar[Strategy]
-    """Recompute a view over the clock now and as of the last look, and compare."""
+    """Recompute a time-dependent view as of now and as of its last evaluation, and compare."""
     APART: ClassVar[Strategy]
     """Recompute one state after the other, because one statement for both is too long."""
     REDEFINED: ClassVar[Strategy]
-    """Recompute a view that was defined again, and compare it with what is stored."""
+    """Recompute a view that was redefined, and compare it with its stored rows."""
     EACH_STATE: ClassVar[Strategy]
     """Recompute one state after the other, because an expression failed between them."""
     EVENT: ClassVar[Strategy]
-    """All rows that the events of a rule are about."""
+    """Find all rows that the events of a rule concern."""
     UNCHANGED: ClassVar[Strategy]
     """Nothing is computed, because nothing below has changed."""
     SKIPPED: ClassVar[Strategy]
@@ -61,16 +61,16 @@ for _name, _words in {
     "counting": "counted derivations",
     "external": "rederivation on demand, with nothing stored",
     "materialized": "rederivation with the rows stored",
-    "rounds": "stored rounds are followed",
-    "followed": "kept totals follow their members",
+    "rounds": "stored rounds are updated",
+    "followed": "kept totals are updated by the changes of their members",
     "naive": "recomputed in both states and compared",
     "copied": "recomputed and compared with a stored copy",
     "stored": "recomputed and compared with the rows of the view",
-    "moved": "recomputed now and as of the last look",
-    "apart": "recomputed in one state after the other",
-    "redefined": "recomputed and compared with what is stored",
-    "each-state": "recomputed in one state after the other",
-    "event": "all rows that the events are about",
+    "moved": "recomputed as of now and as of the last evaluation",
+    "apart": "recomputed separately in each state",
+    "redefined": "recomputed and compared with the stored rows",
+    "each-state": "recomputed separately in each state",
+    "event": "all rows that the events concern",
     "unchanged": "not computed",
     "skipped": "skipped",
 }.items():
@@ -79,4 +79,4 @@ for _name, _words in {
 FROM_SCRATCH = frozenset(
     {Strategy.NAIVE, Strategy.COPIED, Strategy.STORED, Strategy.MOVED, Strategy.APART}
 )
-"""Those that evaluate the view as a whole, from the stored relations."""
+"""The strategies that evaluate the whole view from the stored relations."""
