@@ -199,7 +199,7 @@ def _together(labels: list[str]) -> str:
 
 def _compiled(internals: Internals, view: WatchedView) -> Iterator[str]:
     """The compiled waves that bring it up to date."""
-    for changed, size, runs in internals.network.compiled.about(f"condition {view.name}"):
+    for changed, size, runs in internals.network.compiled.programs_of(f"condition {view.name}"):
         yield (
             f"after a small change of {', '.join(sorted(changed))}, compiled: {size} steps in one "
             f"statement, run {runs:,} times"

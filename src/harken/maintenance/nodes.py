@@ -1,7 +1,8 @@
-"""The nodes of the propagation network: what is monitored, and the plans that compute its change.
+"""The nodes of the propagation network: watched views and what they share, with the plans that
+compute their changes.
 
-A plan is made when a combination of changed influents first occurs, and kept. A derived node puts
-its change into a Δ-set of its own, for the nodes above it; a condition hands it to the check phase.
+A plan is made when a combination of changed influents first occurs, and kept. A derived node writes
+its change into a Δ-set, for the nodes above it; the change of a view goes to the check phase.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from harken.maintenance.strategies.base import MaintenanceStrategy, PlannedStrategy
 
 ENDLESS = sys.maxsize
-"""The length of one that SQLite has refused."""
+"""The length of a statement that SQLite has refused."""
 
 PlannedFrom: TypeAlias = tuple[Mapping[str, Definition], frozenset[str]]
 """The definitions that a node was planned from, and which of them have nodes."""
@@ -51,8 +52,8 @@ PlannedFrom: TypeAlias = tuple[Mapping[str, Definition], frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class StoredRows:
-    """Where the rows of a recursive relation are kept. `version` tells them from those that were
-    there before."""
+    """Where the rows of a recursive relation are stored. `version` is new whenever they are built
+    again."""
 
     kept: KeptRecursion
     version: int
@@ -60,14 +61,14 @@ class StoredRows:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What the cost model says: for a changed influent once and for each of its rows, and for all
-    from scratch."""
+    """The estimates of the cost model: for differentials, a fixed cost per changed influent and a
+    cost per changed row; and the cost of recomputing."""
 
     once: Mapping[str, float]
     each_row: Mapping[str, float]
     whole: float
     sizes: Mapping[str, float]
-    """The sizes of the stored relations that this was estimated for."""
+    """The sizes of the stored relations that were used for the estimates."""
 
     def by_differentials(self, sizes: Mapping[str, int]) -> float:
         return sum(
@@ -78,7 +79,7 @@ class Costs:
 
 @dataclass(slots=True)
 class Plans:
-    """How one change is computed; each sign is compiled when it is first wanted."""
+    """The plans for one change; each sign is compiled when it is first needed."""
 
     change: Change
     plus: Query | None = None
@@ -87,35 +88,36 @@ class Plans:
 
 @dataclass(slots=True, eq=False)
 class Monitored:
-    """A part of the network with its plans, by how the change is computed and what has changed."""
+    """A part of the network with its plans, by strategy and changed relations."""
 
     part: Part
     kept: Part | None = None
-    """The part reading kept totals, if it has aggregates for which there can be some."""
+    """The part that reads kept totals, if it has aggregates whose totals can be kept."""
     counted: Part | None = None
-    """The part reading its rows from where their derivations are counted, if they are."""
+    """The part that reads counted derivations, if they are counted."""
     level: int = 1
     plans: dict[tuple[str, frozenset[str]], Plans] = field(default_factory=dict)
     costs: Costs | None = None
     weighted: dict[tuple[str, frozenset[str]], Query] = field(default_factory=dict)
     lengths: dict[tuple[str, frozenset[str]], int] = field(default_factory=dict)
     seconds_without_plan: dict[frozenset[str], float] = field(default_factory=dict)
-    """For what changed the seconds that naive evaluation took, for want of a plan."""
+    """For each combination of changed relations, the seconds spent recomputing because no plan was
+    made."""
     experience: Experience | None = None
     from_scratch: Query | None = None
     compares_states_apart: bool = False
-    """Is one statement for both states too much?"""
+    """Whether one statement for both states is too long."""
     following: Sequence[MaintenanceStrategy] | None = None
-    """The strategies that may follow its changes, the most preferred first, once asked for."""
+    """The strategies that may follow its changes, most preferred first; computed on first use."""
     finished: set[tuple[str, int]] = field(default_factory=set)
     """The strategies that found a change of this magnitude (a power of two) in this session."""
     is_fresh: bool = False
-    """Has a plan of it been made that has not run yet?"""
+    """Whether it has a plan that has not run yet."""
     stored_below: Mapping[str, StoredRows] = field(default_factory=dict)
-    """The recursive relations whose rows are stored, for its plans to read."""
+    """The recursive relations below whose stored rows its plans read."""
 
     def read_stored(self, found: Mapping[str, StoredRows]) -> None:
-        """Let its differentials read the rows of these relations where they are stored."""
+        """Let its differentials read the stored rows of these relations."""
         if found != self.stored_below:
             self.stored_below = found
             for query in self.forget_plans():
@@ -123,11 +125,12 @@ class Monitored:
 
     @property
     def plan_count(self) -> int:
-        """It grows when a plan is made, which takes longer than to run it."""
+        """The number of plans. When it grows during a run, the time of the run includes
+        planning."""
         return len(self.plans) + len(self.weighted)
 
     def forget_plans(self) -> Iterator[Query]:
-        """Those of differentials."""
+        """Remove the plans of differentials; yields their queries."""
         for key in [key for key in self.plans if key[0] not in FROM_SCRATCH]:
             plans = self.plans.pop(key)
             yield from filter(None, (plans.plus, plans.minus))
@@ -166,9 +169,9 @@ class Monitored:
     def is_refused(
         self, fault: SafetyFault, strategy: str, changed: frozenset[str], planning: Planning
     ) -> bool:
-        """Is the statement for the change more than SQLite takes? Then it goes naive, this time and
-        the next, if it has not done so already; and where that is too much, in each state by
-        itself."""
+        """Whether SQLite refused the statement because it is too long. From then on the change is
+        found by recomputing, and if that statement is refused too, by recomputing in each state
+        separately."""
         if fault.code != "too-complex":
             return False
         if strategy == Strategy.NAIVE and not self.compares_states_apart:
@@ -193,11 +196,11 @@ class Monitored:
 
     @property
     def old_state(self) -> Relation | None:
-        """Where the rows are stored as they were, if they are."""
+        """The relation that stores the rows of the old state, if there is one."""
         return None
 
     def whole(self, planning: Planning) -> Query:
-        """The query for all rows as they are now."""
+        """The query for all rows in the new state."""
         if self.from_scratch is None:
             self.from_scratch = planning.compile(self.part.program)
         return self.from_scratch
@@ -208,19 +211,19 @@ class Monitored:
         return {**self.part.influents, **kept, **counted}
 
     def keeps(self) -> dict[str, Summary]:
-        """What is kept for it, by the relation that it reads."""
+        """The kept totals and counts that it reads, by the id of their relation."""
         parts = (self.kept, self.counted)
         return {each.relation.id: each for part in parts if part for each in part.totals}
 
 
 @dataclass(slots=True, eq=False)
 class DerivedNode(Monitored):
-    """A node between the tables and the conditions, with the Δ-set that those above it read."""
+    """A node between the tables and the views, with the Δ-set that the nodes above it read."""
 
     delta: Delta = field(kw_only=True)
     planned_from: PlannedFrom = field(kw_only=True)
     copy: KeptCopy | None = None
-    """The old state of a relation that is always computed as a whole."""
+    """A copy of its rows, if its change is always found by recomputing."""
 
     @property
     def id(self) -> str:
@@ -234,31 +237,31 @@ class DerivedNode(Monitored):
 
 @dataclass(slots=True, eq=False)
 class TotalsNode(DerivedNode):
-    """The kept totals of an aggregate: its part are the members, its Δ-set that of the totals. Or
-    the kept first rows of all its members, or each of them with how often it is there."""
+    """Kept totals of an aggregate, kept first rows, or counted derivations. The part defines the
+    members; the Δ-set is the change of the totals."""
 
     totals: Summary = field(kw_only=True)
     table: KeptSummary = field(kw_only=True)
     followers: dict[frozenset[str], MemberChanges] = field(default_factory=dict)
     is_worth_keeping: bool = False
     decided_at: int = 0
-    """How many transactions had changed the members when it was decided whether to keep them."""
+    """The number of transactions that had changed the members when this was last decided."""
     failed_at: int = 0
-    """How many when computing them last failed."""
+    """That number when building the totals last failed."""
 
     @property
     def kind(self) -> str:
-        """What is kept, in words."""
+        """The kind of kept state, in words."""
         if isinstance(self.totals, Derivations):
             return "counts"
         return "first rows" if isinstance(self.totals, FirstRows) else "totals"
 
     def follow(self, followers: MemberChanges) -> bool:
-        """Bring the totals up to date; false if they could not be kept exactly."""
+        """Update the totals; false if they cannot be kept exactly."""
         return self.table.follow(followers, self.delta)
 
     def followers_of(self, changed: frozenset[str], planning: Planning) -> MemberChanges:
-        """The queries for changed members, each with what a row of it weighs."""
+        """The queries for changed members, each with the weight of its rows."""
         known = self.followers.get(changed)
         if known is None:
             program, nodes = self.part.program, self.part.nodes
@@ -289,12 +292,12 @@ class TotalsNode(DerivedNode):
 class ViewNode(Monitored):
     view: WatchedView = field(kw_only=True)
     counting_history: CountingHistory | None = None
-    """Whether its derivations are to be counted, if that is left open."""
+    """The measurements that decide whether its derivations are counted, if that is left open."""
     events: dict[tuple[int, frozenset[str], str], Query] = field(default_factory=dict)
-    """By the number of an event, the stored relations that have changed, and what is wanted: the
-    queries for its rows and for the tuples that it is about (`events`)."""
+    """The queries for the rows of an event and for the tuples that it concerns, by the number of
+    the event, the changed stored relations, and which of the two is needed."""
     before: dict[frozenset[str], Query] = field(default_factory=dict)
-    """The queries for all rows as they were, by the stored relations that have changed."""
+    """The queries for all rows of the old state, by the changed stored relations."""
 
     @property
     def id(self) -> str:
@@ -308,12 +311,12 @@ class ViewNode(Monitored):
         names = Monitored.depends_on(self)
         for event in self.view.events:
             names |= stored_relations(event.program)
-        if self.view.depends_on_time:  # what lies between may be the same in both states as of now
+        if self.view.depends_on_time:  # a node below may have no change although time passed
             names |= self.part.stored
         return names
 
     def rows_before(self, changed: frozenset[str], planning: Planning) -> Query:
-        """The query for all rows as they were before these stored relations changed."""
+        """The query for all rows before these stored relations changed."""
         query = self.before.get(changed)
         if query is None:
             query = planning.compile(in_old_state(self.part.program, changed), as_whole=True)
@@ -321,12 +324,13 @@ class ViewNode(Monitored):
         return query
 
     def has_other_strategy(self, condition: WatchedView) -> bool:
-        """Does it monitor the same, but not as it is wanted now?"""
+        """Whether it watches the same view with another requested strategy."""
         same = self.view.has_same_definition(condition)
         return same and self.view.strategy != condition.strategy
 
     def keeps_plans_for(self, condition: WatchedView) -> bool:
-        """Does the node already monitor just this? Then it keeps its plans."""
+        """Take over another version of the view if its definition is the same, and keep the plans;
+        false if the definition differs."""
         same = self.view.has_same_definition(condition)
         if same:
             self.view = condition
@@ -337,13 +341,14 @@ Node: TypeAlias = DerivedNode | ViewNode
 
 
 def build(nodes: Iterable[TotalsNode], planning: Planning) -> None:
-    """Compute what is kept from the members as they are now."""
+    """Build kept state from the present members."""
     wanted = [(node.table, node.part.program) for node in nodes]
     planning.engine.keep.build(wanted, planning.compile)
 
 
 def counted(weighted: Query) -> tuple[list[Row], list[Row]]:
-    """What a bag has gained and lost, by the query for its change: each row as often as that."""
+    """The gains and losses of a bag, by the query for its weighted change: each row as often as its
+    weight says."""
     plus: list[Row] = []
     minus: list[Row] = []
     for *row, weight in weighted.summed():
@@ -352,20 +357,20 @@ def counted(weighted: Query) -> tuple[list[Row], list[Row]]:
 
 
 def difference(now: Iterable[Row], before: Iterable[Row]) -> tuple[list[Row], list[Row]]:
-    """What a bag has gained and lost, by its rows in both states."""
+    """The gains and losses of a bag, by its rows in both states."""
     new, old = Counter(now), Counter(before)
     return list((new - old).elements()), list((old - new).elements())
 
 
 @dataclass(frozen=True, slots=True)
 class Planning:
-    """What it takes to make a plan runnable."""
+    """Makes plans and compiles them."""
 
     engine: Engine
     schema: Schema
 
     def clock(self) -> float:
-        """Seconds of work, for comparing what two ways take."""
+        """The working time of the connection in seconds, to compare strategies by."""
         return self.engine.connection.working_time()
 
     def compile(self, program: Program, as_whole: bool = False, short: bool = False) -> Query:
@@ -373,15 +378,16 @@ class Planning:
         return self.engine.compile(plan, short)
 
     def can_take_back(self, stored: Iterable[Relation]) -> bool:
-        """Can changes of these relations be taken back for a while?"""
+        """Whether the changes of these relations can be undone for the time of a query."""
         return all(map(self.engine.capture.can_take_back, stored))
 
     def compile_reading(self, program: Program, stored: Mapping[str, StoredRows]) -> Query:
-        """A program that reads some recursive relations where their rows are stored."""
+        """Compile a program that reads the stored rows of some recursive relations."""
         copied = from_copies(program, stored)
         plan = prepare(copied, self.schema.hierarchy)
         return self.engine.keep.compile(plan, [each.kept for each in stored.values()])
 
     def compile_change(self, program: Program, driven: Collection[str]) -> Query:
-        """The change of a recursive relation: what is `driven` by it is derived as a whole."""
+        """Compile the change of a recursive relation. `driven` are the relations derived as a whole
+        from it."""
         return self.engine.compile(prepare_change(program, self.schema.hierarchy, driven))

@@ -1,9 +1,9 @@
-"""What is learnt from one wave: the seconds that its nodes took become measurements.
+"""What one wave measures: the seconds that its nodes took are recorded.
 
-Runs that include planning are not recorded. Where only the first evaluation of a view is known,
-recomputing is sampled once, when differentials took long enough for it to matter.
+Runs that include planning are not recorded. If recomputing a view was only measured by its first
+evaluation, it is timed once more when differentials took long enough for it to matter.
 
-Law: learning never changes an answer; a sample only reads.
+Law: measuring never changes an answer; timing a recomputation only reads.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class TookTooLong(Exception):
-    """The differentials of a node were broken off: recomputing takes less."""
+    """The differentials of a node were interrupted: recomputing is faster."""
 
 
 @dataclass(slots=True)
@@ -34,11 +34,11 @@ class WaveLearning:
     measured: WaveMeasurements
     _started: float = 0.0
     _fetched: int = 0
-    """The rows that had come from the lake before."""
+    """The number of rows fetched from the lake before the wave."""
     _noted: set[str] = field(default_factory=set)
-    """Nodes whose time is noted, or that were recomputed."""
+    """Nodes whose time was recorded, or that were recomputed."""
     _shared: dict[str, float] = field(default_factory=dict)
-    """The seconds of each node's part of work that was done for several nodes at once."""
+    """Each node's share of the seconds of work that was done for several nodes at once."""
     _fresh: set[str] = field(default_factory=set)
     """Nodes that ran a plan for the first time: their seconds include planning."""
 
@@ -69,7 +69,7 @@ class WaveLearning:
         self._shared |= {node.id: took / len(nodes) for node in nodes}
 
     def run(self, node: Node, strategy: Strategy, work: Callable[[], T]) -> T:
-        """Do the work of a node within its time limit, and remember how long it took."""
+        """Do the work of a node within its time limit, and record its time."""
         magnitude = (strategy, self.measured.size.bit_length())
         if not self.measured.is_timed and magnitude in node.finished:
             return work()
@@ -85,7 +85,7 @@ class WaveLearning:
         if is_fresh and not is_naive:
             self._fresh.add(node.id)
         limit = self.measured.time_limit(node, strategy)
-        if limit <= 0:  # Spark would begin, and could not be broken off
+        if limit <= 0:  # Spark could not be interrupted, so it is not started
             raise TookTooLong
         clock = self._connection.working_time
         started = clock()
@@ -97,15 +97,15 @@ class WaveLearning:
         finally:
             took = clock() - started + self._shared.pop(node.id, 0.0)
             self._chooser.log.note_seconds(node.id, took)
-            if not is_naive or isinstance(node, DerivedNode):  # it counts for the nodes above
+            if not is_naive or isinstance(node, DerivedNode):  # its time counts for the nodes above
                 self.measured.took[node.id] = self.measured.took.get(node.id, 0.0) + took
         if is_naive:
             self._note_naive(node, took)
         return found
 
     def _run_first(self, node: Node, strategy: Strategy, work: Callable[[], T]) -> T:
-        """Do the work of a node that is not timed, for the first time: it is broken off if it runs
-        away. Then the rest of the wave is timed."""
+        """Do the work of a node that is not timed, for the first time. It is interrupted if it runs
+        away, and then the rest of the wave is timed."""
         if strategy in FROM_SCRATCH:
             return work()
         started = self._connection.working_time()
@@ -125,7 +125,7 @@ class WaveLearning:
     # --- recording ---------------------------------------------------------------------------
 
     def note(self, node: Node, strategy: Strategy) -> None:
-        """The change of a node was found: record what it took."""
+        """The change of a node was found: record its time."""
         measured = self.measured
         if not measured.is_timed:
             return
@@ -155,14 +155,14 @@ class WaveLearning:
         if known is not None:
             known.note_naive(took)
             self._chooser.note_measured(node, known)
-            # Rules, whose small changes are short, are not to be slowed down by timing them.
+            # Timing would slow down rules, whose small changes are short.
             if node.old_state is not None:
                 self._chooser.note_experienced()
 
     # --- the end of the wave -----------------------------------------------------------------
 
     def finish(self, query: Callable[[ViewNode], Callable[[], object]]) -> None:
-        """The wave has ended. `query` is the work of recomputing a view."""
+        """The wave has ended. `query` returns the work of recomputing a view."""
         measured = self.measured
         if measured.is_settled:
             took = self._connection.working_time() - self._started
@@ -183,7 +183,7 @@ class WaveLearning:
             self._chooser.stop_measuring(measured.incoming, measured.size, fastest)
 
     def _raise_version_if_turned(self) -> None:
-        """Would the next wave like this one decide otherwise about a node?"""
+        """Increase the version if the next wave like this one would decide differently."""
         measured = self.measured
         for node in measured.considered.values():
             verdict = measured.verdict(node, measured.expected_strategy(node))
@@ -196,13 +196,13 @@ class WaveLearning:
         known, expected = measured.experience(node), measured.expected_strategy(node)
         if known is not None and not isinstance(node, TotalsNode):
             known.forget(*measured.case(node, expected))
-        # Where no change reached a node, finding that out is what its differentials took.
+        # If no change reached a node, its time is that of finding this out.
         if node.id not in self._noted and measured.prefers_recomputing(node) is False:
             self.note(node, expected)
 
     def _sample(self, node: ViewNode, query: Callable[[ViewNode], Callable[[], object]]) -> None:
-        """Find out what recomputing a view takes, if only its first evaluation is known and
-        differentials took a good part of that; for no longer than differentials took."""
+        """Time recomputing a view, if only its first evaluation is measured and differentials took
+        a relevant share of that. The time limit is that of the differentials."""
         known = self.measured.experience(node)
         if known is None or self.measured.prefers_recomputing(node):
             return
@@ -215,14 +215,14 @@ class WaveLearning:
             return
         known.is_first, node.is_fresh = node.is_fresh, False
         took = self._timed(tuning.TIME_LIMIT_FACTOR * spent, work)
-        if took is not None:  # fetching rows makes it longer than it will be
+        if took is not None:  # a run that fetched rows is slower than later ones
             known.note_naive(took, is_first=self._connection.fetched > fetched)
             self._chooser.note_measured(node, known)
         elif known.reads_lake:
             known.is_first, known.spent = True, 0.0
 
     def _timed(self, limit: float, work: Callable[[], object]) -> float | None:
-        """The seconds that work takes; None if it fails or takes longer than the limit."""
+        """The seconds that work takes; None if it fails or exceeds the limit."""
         started = self._connection.working_time()
         try:
             with self._connection.limited(limit):
@@ -232,7 +232,7 @@ class WaveLearning:
         return self._connection.working_time() - started
 
     def _is_clear(self, node: Node) -> bool:
-        """Were differentials faster, as far as is known? Small changes of nodes that were never
+        """Whether differentials were clearly faster. Small changes of nodes that were never
         measured count as fast."""
         measured = self.measured
         known = measured.experience(node)

@@ -1,13 +1,13 @@
-"""What the measurements say about the nodes of one wave, and what the wave has taken so far.
+"""The measurements of the nodes of one wave, and the time that the wave has taken so far.
 
-    prefers_recomputing(node)   is recomputing faster than differentials? None if not measured
-    time_limit(node, strategy)  the seconds that a node may take before it is broken off
+    prefers_recomputing(node)   whether recomputing is faster; None if not measured
+    time_limit(node, strategy)  the seconds after which the work of a node is interrupted
     spent(node)                 the seconds that its differentials took, nodes below included
 
-Differentials may take a little longer than recomputing is known to take (`Experience.budget`). The
-time of the nodes below a view counts for the view.
+Differentials may take a little longer than the measured time of recomputing (`Experience.budget`).
+The time of the nodes below a view counts for the view.
 
-Law: asking changes nothing that a decision depends on.
+Law: these methods change nothing that a decision depends on.
 """
 
 from __future__ import annotations
@@ -45,23 +45,24 @@ class WaveMeasurements:
     chooser: Chooser
     graph: Nodes
     stored: Mapping[str, int]
-    """The sizes of the Δ-sets of stored relations, which grow as the wave changes some itself."""
+    """The sizes of the Δ-sets of stored relations. The wave adds those of stored views."""
     is_timed: bool = False
-    """Small changes are not timed, unless there is a measurement to compare them with."""
+    """Whether work is timed. Small changes are not, unless there is a measurement to compare
+    with."""
     is_settled: bool = False
-    """Were changes like this one followed faster than recomputing takes?"""
+    """Whether earlier changes like this one were followed faster than recomputed."""
     has_runaway: bool = False
-    """Was a strategy broken off that ran for the first time?"""
+    """Whether a strategy was interrupted in its first run."""
     size: int = 0
     """The changed rows of all stored relations when the wave began."""
     incoming: frozenset[str] = frozenset()
     """The stored relations that had changed when the wave began."""
     broken_off: set[str] = field(default_factory=set)
-    """Nodes whose differentials took too long."""
+    """Nodes whose differentials exceeded their time limit."""
     considered: dict[str, Node] = field(default_factory=dict)
-    """Nodes whose measurements were looked at."""
+    """Nodes whose measurements were compared."""
     took: dict[str, float] = field(default_factory=dict)
-    """The seconds of the differentials of each node, broken off or not."""
+    """The seconds of the differentials of each node, interrupted or not."""
     _verdicts: dict[str, bool | None] = field(default_factory=dict)
     _strategies: dict[str, Strategy] = field(default_factory=dict)
     _known: dict[str, Experience | None] = field(default_factory=dict)
@@ -79,11 +80,11 @@ class WaveMeasurements:
     def is_large(self) -> bool:
         return self.size >= tuning.SMALL_CHANGE
 
-    # --- which way is faster -----------------------------------------------------------------
+    # --- which strategy is faster ------------------------------------------------------------
 
     def prefers_recomputing(self, node: Node) -> bool | None:
-        """Do the measurements say that recomputing a node is faster than following it, with all
-        nodes below? None if there are none."""
+        """Whether recomputing a node is faster than following the change through it and all nodes
+        below; None if that is not measured."""
         if not self.is_timed:
             return False if self.is_settled else None
         if node.id in self.broken_off:
@@ -94,14 +95,14 @@ class WaveMeasurements:
         return self._verdicts[node.id]
 
     def begin_timing(self, node: Node, took: float) -> None:
-        """A strategy ran away, though nothing was to be timed: now it is."""
+        """A strategy ran away in a wave that was not timed. The rest of the wave is."""
         self.is_timed = self.has_runaway = True
         self.took[node.id] = self.took.get(node.id, 0.0) + took
         self._known.clear()
         self._verdicts.clear()
 
     def verdict(self, node: Node, strategy: Strategy) -> bool | None:
-        """The same, of differentials by one strategy."""
+        """Whether recomputing is faster than this strategy; None if that is not measured."""
         following, recomputing = (
             each.estimate(node, self) for each in (find(strategy, node), RECOMPUTE)
         )
@@ -115,19 +116,21 @@ class WaveMeasurements:
         return self._known[node.id]
 
     def note_experience(self, node: Node) -> Experience:
-        """The measurements of a node, begun if there are none."""
+        """The measurements of a node, started if there are none."""
         known = self.experience(node)
         if known is None:
             known = self._known[node.id] = self.chooser.begin_experience(node)
         return known
 
     def case(self, node: Node, strategy: Strategy) -> tuple[Case, int]:
-        """What a measurement is about: the strategy, the changed relations, the changed rows."""
+        """The case of a measurement (the strategy and the changed relations), and the number of
+        changed rows."""
         changed = self.stored.keys() & node.part.stored.keys()
         return (strategy, frozenset(changed)), sum(self.stored[name] for name in changed)
 
     def expected_strategy(self, node: Node) -> Strategy:
-        """The strategy of differentials, if the totals that are wanted are there."""
+        """The strategy that follows the changes of a node once all totals worth keeping are
+        kept."""
         if node.id not in self._strategies:
             self._strategies[node.id] = self._expect(node)
         return self._strategies[node.id]
@@ -141,7 +144,7 @@ class WaveMeasurements:
         return Strategy.INCREMENTAL
 
     def is_needed(self, node: DerivedNode) -> bool:
-        """Does any node above use differentials, as far as the measurements say?"""
+        """Whether any node above will use differentials, by the measurements."""
         return any(self._needs_below(each) for each in self.graph.affects[node.id].values())
 
     def _needs_below(self, node: Node) -> bool:
@@ -150,8 +153,9 @@ class WaveMeasurements:
         return not isinstance(node, DerivedNode) or self.is_needed(node)
 
     def skips_for_bulk_change(self, node: Node, sizes: Mapping[str, int]) -> bool:
-        """Has so much changed that recomputing the views above is faster than following it? Only
-        views that store their old rows, and only before the first measurement."""
+        """Whether to skip a node because such a large share of a table changed that recomputing the
+        views above is faster. Applies only to views that store their rows, and only before the
+        first measurement."""
         return (
             self.chooser.is_bulk_change(node, sizes)
             and self._is_first(node)
@@ -159,20 +163,21 @@ class WaveMeasurements:
         )
 
     def _is_first(self, node: Node) -> bool:
-        """Are there no measurements, neither of the node nor of anything above?"""
+        """Whether neither the node nor anything above it has been measured."""
         above = self.graph.affects[node.id].values() if isinstance(node, DerivedNode) else ()
         return self.prefers_recomputing(node) is None and all(map(self._is_first, above))
 
     def drops_totals_for_bulk_change(self, node: TotalsNode, sizes: Mapping[str, int]) -> bool:
-        """The same of kept totals, when the nodes just above have no measurements."""
+        """Whether to drop kept totals after a bulk change; only if the nodes just above have no
+        measurements."""
         above = self.graph.affects[node.id].values()
         if any(self.prefers_recomputing(each) is not None for each in above):
             return False
         return self.chooser.is_bulk_change(node, sizes) and not self._is_followed_quickly(node)
 
     def _is_followed_quickly(self, node: TotalsNode) -> bool:
-        """Are totals of lake relations followed faster than recomputed, by smaller changes? Those
-        are evaluated in SQLite, and recomputing is left to Spark."""
+        """Whether smaller changes of totals over the lake were followed faster than recomputed.
+        SQLite follows them, and Spark recomputes."""
         known = self.experience(node) if self.chooser.reads_lake(node) else None
         if known is None or not known.taken:
             return False
@@ -182,7 +187,7 @@ class WaveMeasurements:
     # --- how long a node may take ------------------------------------------------------------
 
     def time_limit(self, node: Node, strategy: Strategy) -> float:
-        """The seconds that a node may take by a strategy."""
+        """The time limit of a node for a strategy, in seconds."""
         if strategy in FROM_SCRATCH:
             return self.left_above(node) if isinstance(node, DerivedNode) else math.inf
         if isinstance(node, DerivedNode) and not self._is_trial(node, strategy):
@@ -190,15 +195,15 @@ class WaveMeasurements:
         return self.left(node)
 
     def _is_trial(self, node: Node, strategy: Strategy) -> bool:
-        """Is this large change the first of its kind? Work that writes is limited only then:
-        under a limit its rows are read first and written afterwards, which costs."""
+        """Whether this large change is the first of its case. Only then is work that writes
+        limited: under a limit all rows are read before they are written, which is slower."""
         known = self.experience(node)
         is_measured = known is not None and known.is_measured(*self.case(node, strategy))
         return self.is_large and not is_measured
 
     def left(self, node: Node) -> float:
-        """The seconds that the differentials of a node may still take: as many as recomputing the
-        node takes, or the nodes above it."""
+        """The remaining seconds of a node's differentials: together they may take as long as
+        recomputing the node, or the nodes above it."""
         left = self.left_above(node) if isinstance(node, DerivedNode) else math.inf
         known = self.experience(node)
         if known is None or known.naive is None:
@@ -215,7 +220,7 @@ class WaveMeasurements:
         return longest
 
     def spent(self, node: Node) -> float:
-        """The seconds that the differentials of a node and of all below it took."""
+        """The seconds that the differentials of a node and of all nodes below it took."""
         return sum(self.took.get(name, 0.0) for name in self.with_below(node))
 
     def with_below(self, node: Node) -> set[str]:

@@ -9,7 +9,7 @@ the nodes visited so far. It changes nothing, so `explain` can call it too. The 
 decision (totals to build, a plan that is not made yet) are part of it, and take effect when it is
 carried out.
 
-Law: a node whose change is not known is read by none: everything above it is recomputed.
+Law: nothing reads a node whose change is not computed: everything above it is recomputed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ NOT_NEEDED = Decision(Strategy.SKIPPED, DecisionReason.NOT_NEEDED)
 UNCHANGED = Decision(Strategy.UNCHANGED, DecisionReason.NO_CHANGE)
 FOLLOWED = Decision(Strategy.FOLLOWED, DecisionReason.KEPT)
 WASTED_WORK = frozenset({DecisionReason.TOTALS_MISSING, DecisionReason.MEASURED})
-"""Recomputing for these reasons, though nodes below were followed for differentials."""
+"""When a node is recomputed for one of these reasons, the nodes below it were followed for
+nothing."""
 
 
 @dataclass(slots=True)
@@ -60,11 +61,11 @@ class WavePlan:
     stored: dict[str, int]
     """The sizes of the Δ-sets of stored relations."""
     sizes: Mapping[str, int]
-    """The sizes of all Δ-sets that are known so far."""
+    """The sizes of all Δ-sets computed so far."""
     skipped: set[str] = field(default_factory=set)
-    """Nodes whose change is not known, and totals that were not followed."""
+    """Nodes whose change was not computed, and totals that were not updated."""
     to_build: dict[str, TotalsNode | RoundsNode] = field(default_factory=dict)
-    """Totals and rounds that are wanted and not kept: they are built when the wave has settled."""
+    """Totals and rounds that are worth keeping and not kept yet: built at the end of the wave."""
     measured: WaveMeasurements = field(init=False)
     learning: WaveLearning = field(init=False)
 
@@ -78,14 +79,14 @@ class WavePlan:
 
     @property
     def broken_off(self) -> set[str]:
-        """Nodes whose differentials took too long."""
+        """Nodes whose differentials exceeded their time limit."""
         return self.measured.broken_off
 
     # --- deciding ----------------------------------------------------------------------------
 
     def decide(self, node: Node) -> Decision:
-        """How a node finds its change. A strategy of recomputing is NAIVE here; how both states are
-        compared depends on what is stored of them."""
+        """How a node finds its change. Recomputing is always NAIVE here; what both states are
+        compared with is decided later, by what is stored."""
         if isinstance(node, TotalsNode):
             return self._decide_totals(node)
         if isinstance(node, DerivedNode):
@@ -93,8 +94,7 @@ class WavePlan:
         return self._decide_plain(node)
 
     def decide_again(self, node: DerivedNode) -> Decision:
-        """The decision about a node that has to be computed, since the first one was refused or
-        broken off."""
+        """The new decision about a node whose first strategy was refused or interrupted."""
         return self._decide_plain(node)
 
     def depends_on_skipped(self, node: Node) -> bool:
@@ -111,12 +111,12 @@ class WavePlan:
             return self._decide_recursion(node)
         decision = self._decide_plain(node)
         if decision.strategy is Strategy.NAIVE and self.graph.is_for_stored_views(node):
-            # In both states, only for views that have their old rows: these take one state.
+            # These views have their old rows stored and need one state only, not a change.
             return Decision(Strategy.SKIPPED, DecisionReason.RECOMPUTED_ABOVE)
         return decision if self.measured.is_needed(node) else NOT_NEEDED
 
     def _decide_rounds(self, node: RoundsNode) -> Decision:
-        """By the stored rounds if they are up to date; otherwise they are stored afterwards."""
+        """Update the stored rounds if they are valid; otherwise they are stored after the wave."""
         if not self.measured.is_needed(node):
             return NOT_NEEDED
         if any(each.strategy == Strategy.NAIVE for each in self.graph.views_above(node)):
@@ -130,7 +130,8 @@ class WavePlan:
         return Decision(Strategy.ROUNDS, DecisionReason.KEPT)
 
     def _decide_recursion(self, node: RecursiveNode) -> Decision:
-        """AUTO leaves the choice to what changes of this recursion took before."""
+        """If no strategy was requested, it is chosen by the times of earlier changes of this
+        recursion."""
         if self.depends_on_skipped(node):
             if self.graph.is_for_stored_views(node):
                 return Decision(Strategy.SKIPPED, DecisionReason.RECOMPUTED_ABOVE)
@@ -143,7 +144,7 @@ class WavePlan:
         return self._pick(node) if self.measured.is_needed(node) else NOT_NEEDED
 
     def _pick(self, node: RecursiveNode) -> Decision:
-        """The way that is thought the fastest, by what changes of this recursion took before."""
+        """The strategy that is expected to be the fastest, by the times of earlier changes."""
         history, size = node.history, self.recursive_size(node)
         if history.repeats_last(size):
             return Decision(history.last, DecisionReason.SETTLED)
@@ -157,16 +158,17 @@ class WavePlan:
         )
 
     def recursive_size(self, node: RecursiveNode) -> int:
-        """The rows that changed just below a recursion."""
+        """The number of changed rows in the relations that a recursion reads."""
         return sum(size for name, size in self.sizes.items() if name in node.part.influents)
 
     def recursive_case(self, node: RecursiveNode) -> frozenset[str]:
-        """What has changed, and what of it has lost rows: that takes another time than to gain."""
+        """The changed relations, and which of them lost rows: following losses takes a different
+        time."""
         changed = self.sizes.keys() & node.part.influents.keys()
         return frozenset(changed | {f"{each} lost" for each in changed if node.has_lost(each)})
 
     def _wanted_of(self, node: RecursiveNode) -> Strategy | None:
-        """The strategy that the views above a recursive relation ask for, if they do."""
+        """The strategy that the views above a recursive relation request, if any."""
         if self.chooser.forced is not None:
             is_naive = self.chooser.forced != Strategy.INCREMENTAL
             return Strategy.NAIVE if is_naive else Strategy.EXTERNAL
@@ -175,7 +177,7 @@ class WavePlan:
         return next((each for each in in_order if each in wanted), None)
 
     def _decide_totals(self, node: TotalsNode) -> Decision:
-        """Kept totals follow their members, unless that takes longer than doing without."""
+        """Kept totals are updated, unless recomputing without them is faster."""
         if self.chooser.forced == Strategy.NAIVE:
             return Decision(Strategy.SKIPPED, DecisionReason.FORCED)
         case, size = self.measured.case(node, Strategy.FOLLOWED)
@@ -235,8 +237,8 @@ class WavePlan:
         return decision.building(build) if build else decision
 
     def _first_ready(self, node: Node) -> tuple[MaintenanceStrategy, tuple[TotalsNode, ...]]:
-        """The first strategy whose totals are kept; and those of the strategies before it that are
-        wanted and missing: they are there the next time."""
+        """The first strategy whose totals are kept, and the totals that preferred strategies lack
+        and that are worth keeping. They are built for the next change."""
         build: tuple[TotalsNode, ...] = ()
         for each in following(node):
             if each.is_ready(node, self.graph):
@@ -245,7 +247,7 @@ class WavePlan:
         return DIFFERENTIALS, build
 
     def _compared(self, node: Node, sizes: Mapping[str, int], way: MaintenanceStrategy) -> Decision:
-        """Following or recomputing, by the measurements, or else by the estimates."""
+        """Follow or recompute, by the measurements, or else by the estimates."""
         chooser = self.chooser
         if node.part.relation.in_rounds:
             return ONLY_WAY
@@ -275,8 +277,9 @@ class WavePlan:
         return Decision(chosen, reason, numbers)
 
     def _prefers_recomputing(self, node: Node, strategy: Strategy) -> bool | None:
-        """The same, now that it is known whether there are totals. A node below a view that is
-        being tried is tried as well: if it takes too long it is broken off."""
+        """Whether recomputing is faster than this strategy, now that it is known which totals are
+        kept. A node below a view that is on trial is tried as well, and interrupted if it takes too
+        long."""
         verdict = self.measured.prefers_recomputing(node)
         if (
             verdict is False
@@ -295,8 +298,9 @@ class WavePlan:
         changed: frozenset[str],
         times: float = 1.0,
     ) -> Decision | None:
-        """Is a plan for this combination of changed relations still to be made, and does that take
-        longer than recomputing has taken for want of it, `times` this one included?"""
+        """The decision to recompute until a plan pays: planning for this combination of changed
+        relations would take longer than all recomputing done for lack of a plan, this time included
+        (`times` recomputations). None if the plan may be made."""
         if len(changed) < tuning.MANY_CHANGED_RELATIONS or self._has_no_choice(node):
             return None
         to_plan = way.planning_seconds(node, changed)
@@ -311,7 +315,8 @@ class WavePlan:
         return Decision(Strategy.NAIVE, DecisionReason.PLAN_TOO_LONG, numbers, awaited_plan=changed)
 
     def _has_no_choice(self, node: Node) -> bool:
-        """Is it settled how the change is found, or is it Spark that would evaluate it?"""
+        """Whether there is nothing to choose: a strategy is forced or requested, or Spark would
+        evaluate the change."""
         settled = self.chooser.forced is not None or self.chooser.reads_lake(node)
         return settled or any(each.strategy != "auto" for each in self.graph.views_above(node))
 
@@ -325,8 +330,9 @@ class WavePlan:
         )
 
     def _are_totals_pending(self, node: Node, build: tuple[TotalsNode, ...]) -> bool:
-        """Are totals of a query of SQL wanted and not there yet? Without them its groups are looked
-        at again, one by one in both states; recomputing takes no longer than building them."""
+        """Whether a view of SQL waits for totals that are about to be built. Without them its
+        groups are read one by one in both states; recomputing takes no longer than building
+        them."""
         if node.kept is None or node.part.relation.is_set or self.chooser.forced is not None:
             return False
         wanted = {each.relation.id for each in node.kept.totals}
@@ -335,7 +341,7 @@ class WavePlan:
     # --- taking decisions --------------------------------------------------------------------
 
     def take(self, node: Node, decision: Decision) -> None:
-        """A decision is carried out: remember it, with what follows from it."""
+        """A decision is carried out: log it, and apply its consequences."""
         self.chooser.log.add(node.id, decision)
         for each in decision.build:
             self.to_build[each.id] = each
@@ -348,8 +354,8 @@ class WavePlan:
             self._note_wasted_work(node)
 
     def _note_wasted_work(self, node: Node) -> None:
-        """What lies below a node was followed in vain: it is recomputed for another reason. Let it
-        be remembered if that took too long."""
+        """The nodes below were followed although this node is recomputed for another reason. If
+        that exceeded the limit, record it."""
         if (
             self.measured.is_timed
             and not self.measured.prefers_recomputing(node)
@@ -358,17 +364,18 @@ class WavePlan:
             self.break_off(node, self.measured.expected_strategy(node))
 
     def skip(self, node: DerivedNode) -> None:
-        """The change of a node is not known in this wave."""
+        """The change of a node is not computed in this wave."""
         self.skipped.add(node.id)
 
     def break_off(self, node: Node, strategy: Strategy) -> None:
-        """The differentials of a node have taken too long: it is recomputed, now and the next
-        time."""
+        """The differentials of a node exceeded their limit: it is recomputed in this wave, and the
+        next time."""
         self.learning.note_broken_off(node, strategy)
         self.broken_off.add(node.id)
 
     def break_off_above(self, node: DerivedNode) -> bool:
-        """Let all that has no time left be recomputed; true if that is all there is above."""
+        """Recompute all nodes above that have no time left. True if no node above needs this one
+        any more."""
         for each in self.graph.affects[node.id].values():
             if self.measured.prefers_recomputing(each) or self.measured.left(each) > 0:
                 continue

@@ -23,7 +23,7 @@ ROUND_LIMIT = 1000
 
 @dataclass(frozen=True, slots=True)
 class CheckState:
-    """What a savepoint must be able to restore."""
+    """The state that a savepoint restores."""
 
     consumers: tuple[object, ...]
     failing: frozenset[str]
@@ -31,8 +31,8 @@ class CheckState:
 
 
 NOTHING_RECEIVED = CheckState((), frozenset(), frozenset())
-"""The state of a transaction that no consumer has heard of: nothing to copy, and nothing to keep.
-Most savepoints are set in this state."""
+"""The state of a transaction that no consumer has received anything from. Nothing needs to be
+copied. Most savepoints are set in this state."""
 
 
 class CheckPhase:
@@ -102,7 +102,8 @@ class CheckPhase:
             consumer.receive(change)
 
     def _recheck_failing(self) -> None:
-        """What could not be computed earlier in the transaction must be computable at its end."""
+        """Views that could not be computed earlier in the transaction must be computable at its
+        end."""
         for name in sorted(self.failing):
             change = self._network.recheck(name)
             self.failing.discard(name)

@@ -1,18 +1,16 @@
-"""Compiled waves: what a propagation does, known after a few times, becomes one program.
+"""Compiled waves: a propagation that repeats becomes one program.
 
-A wave is told from others by the stored relations that changed. When waves of the same relations
-have been interpreted a few times and none was timed any more, all nodes that these relations can
-reach are planned at once, as steps (`engines.protocol.waves`), and the engine makes a program of
-them between two transactions. From then on the program runs in place of the interpreter, as long as
-its guards hold:
+Waves are distinguished by the stored relations that changed. After a few interpreted waves of the
+same relations, when none is timed any more, all nodes that these relations can reach are planned at
+once, as steps (`engines.protocol.waves`). The engine compiles them into a program between two
+transactions. From then on the program runs instead of the interpreter, as long as its guards hold:
 
-    the graph is what it was, and no strategy is forced   otherwise the program is dropped
-    few rows have changed, what is kept is valid           asked by the program itself
-    totals that it does not follow are not kept by now     they would be out of date
-    nobody traces the wave, wants rows that were lost, or has a view defined again
+    the graph has not changed, and no strategy is forced   otherwise the program is dropped
+    few rows have changed, and kept state is valid         checked by the program itself
+    the wave is not traced, no lost rows are requested, and no view was redefined
 
-Views with events, views that ask for the time, recursions, relations in the lake and Python
-functions are always interpreted, and so is every wave that reaches one.
+Views with events, time-dependent views, recursions, relations in the lake and Python functions are
+always interpreted, and so is every wave that reaches one.
 
 Law: a wave delivers the same changes, whether it is compiled or not.
 """
@@ -53,38 +51,39 @@ SMALL = frozenset({Strategy.INCREMENTAL, Strategy.TOTALS})
 
 
 class NotCompiled(Exception):
-    """A node that only the interpreter knows how to bring up to date."""
+    """A node that only the interpreter can update."""
 
 
 @dataclass(slots=True)
 class Program:
-    """A compiled wave with what it hands out."""
+    """A compiled wave with the views whose changes it returns."""
 
     wave: CompiledWave
     read: dict[str, tuple[ViewNode, frozenset[str], Decision]]
     without_losses: list[str]
-    """Views of which only what they gained is read."""
+    """Views of which only the gains are read."""
     strategies: dict[str, Strategy]
-    """What each node does."""
+    """The strategy of each node."""
     unkept: list[TotalsNode]
     """Totals that it does not follow, because they were not kept when it was planned."""
     runs: int = 0
 
 
 @dataclass(slots=True)
-class Known:
-    """What is known of the waves of the same changed relations."""
+class WaveHistory:
+    """The history of the waves of one set of changed relations."""
 
     interpreted: int = 0
     due: int = tuning.COMPILED_AFTER
-    """After so many interpreted waves it is compiled."""
+    """The wave is compiled after this many interpreted ones."""
     program: Program | None = None
     left: int = 0
-    """Runs of the program before a wave is interpreted, so that decisions are looked at again."""
+    """Runs of the program before the next wave is interpreted, to review its decisions."""
     version: int = -1
-    """That of the chooser when it was compiled: with another, decisions may be others."""
+    """The chooser's version when the wave was compiled. If it has increased, decisions may
+    differ."""
     missed: int = 0
-    """How often its guards did not hold since it was compiled."""
+    """The number of times that its guards failed since it was compiled."""
 
 
 @dataclass(slots=True)
@@ -95,10 +94,10 @@ class CompiledWaves:
     chooser: Chooser
     is_on: Callable[[], bool] = lambda: True
     runs: int = 0
-    """How often a program ran in place of the interpreter."""
+    """The number of times that a program ran instead of the interpreter."""
     _version: tuple[int, str | None] = (-1, None)
-    """The graph that the programs were made for, and the strategy that was forced."""
-    _known: dict[frozenset[str], Known] = field(default_factory=dict)
+    """The version of the graph and the forced strategy that the programs were made for."""
+    _known: dict[frozenset[str], WaveHistory] = field(default_factory=dict)
     _due: list[frozenset[str]] = field(default_factory=list)
     _dropped: list[CompiledWave] = field(default_factory=list)
 
@@ -110,7 +109,7 @@ class CompiledWaves:
         known = self._known.get(stored)
         if known is None or known.program is None:
             return None
-        if self._now() != self._version or known.left <= 0 or not self.is_on():
+        if self._current_version() != self._version or known.left <= 0 or not self.is_on():
             return None
         if known.version != self.chooser.version and stored not in self._due:
             self._due.append(stored)  # decisions are looked at again when this is over
@@ -137,41 +136,43 @@ class CompiledWaves:
             if any(found[name])
         ]
 
-    def _now(self) -> tuple[int, str | None]:
+    def _current_version(self) -> tuple[int, str | None]:
         return self.graph.version, self.chooser.forced
 
     # --- learning ----------------------------------------------------------------------------
 
     def note(self, wave: Wave, stored: frozenset[str]) -> None:
-        """A wave was interpreted: is it one that will come again?"""
+        """A wave was interpreted. If it has repeated often enough, compile it after the
+        transaction."""
         if not self.is_on() or self.chooser.forced == Strategy.NAIVE or self.engine.has_lake:
             return
         if wave.plan.measured.is_timed or wave.plan.measured.is_large or wave.plan.to_build:
             return
-        if self._now() != self._version:
+        if self._current_version() != self._version:
             self._forget()
         known = self._known.get(stored)
         if known is None:
             if len(self._known) >= tuning.MOST_COMPILED:
                 return
-            known = self._known[stored] = Known()
+            known = self._known[stored] = WaveHistory()
         known.interpreted += 1
         if known.interpreted >= known.due and stored not in self._due:
             known.interpreted = 0
             self._due.append(stored)
 
     def _forget(self) -> None:
-        """The graph has changed: no program is right any more."""
+        """The graph has changed: drop all programs."""
         self._dropped += [k.program.wave for k in self._known.values() if k.program is not None]
         self._known.clear()
         self._due.clear()
-        self._version = self._now()
+        self._version = self._current_version()
 
     # --- compiling ---------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Between two transactions: drop programs that are of no use, and make those that are."""
-        if self._now() != self._version and self._known:
+        """Between two transactions: drop programs that are outdated, and compile those that are
+        due."""
+        if self._current_version() != self._version and self._known:
             self._forget()
         while self._dropped:
             self._dropped.pop().drop()
@@ -179,8 +180,8 @@ class CompiledWaves:
             stored = self._due.pop()
             self._renew(stored, self._known[stored])
 
-    def _renew(self, stored: frozenset[str], known: Known) -> None:
-        """Make a program, or remake it where decisions have changed or guards do not hold."""
+    def _renew(self, stored: frozenset[str], known: WaveHistory) -> None:
+        """Compile a program, or recompile it if its decisions changed or its guards failed."""
         before = known.program
         known.version = self.chooser.version
         planned = self._planned(stored)
@@ -198,7 +199,7 @@ class CompiledWaves:
         known.left, known.missed = tuning.RUNS_OF_COMPILED, 0
 
     def _planned(self, stored: frozenset[str]) -> PlannedWave | None:
-        """The steps for these relations; None if a node that they reach has to be interpreted."""
+        """The steps for these relations; None if they reach a node that has to be interpreted."""
         if not stored <= self.graph.captures.by_name.keys():
             return None
         planned = PlannedWave(self.engine, self.graph, self.planning, self.chooser, stored)
@@ -206,7 +207,7 @@ class CompiledWaves:
             planned.plan()
         except (NotCompiled, HarkenError):
             return None
-        return planned if self._now() == self._version else None
+        return planned if self._current_version() == self._version else None
 
     def _compiled(self, planned: PlannedWave) -> Program | None:
         captured = [self.graph.captures.by_name[name] for name in sorted(planned.stored)]
@@ -216,12 +217,12 @@ class CompiledWaves:
         strategies = planned.strategies()
         return Program(wave, planned.read, planned.without_losses, strategies, planned.unkept)
 
-    # --- looking at it -----------------------------------------------------------------------
+    # --- explaining --------------------------------------------------------------------------
 
-    def about(self, node_id: str) -> Iterator[tuple[frozenset[str], int, int]]:
-        """The programs that a node is part of: of which changed relations, how many statements
-        each has, and how often it has run."""
-        if self._now() != self._version:
+    def programs_of(self, node_id: str) -> Iterator[tuple[frozenset[str], int, int]]:
+        """The programs that a node is part of: the changed relations, the number of statements, and
+        the number of runs."""
+        if self._current_version() != self._version:
             return
         for stored, known in self._known.items():
             if known.program is not None and node_id in known.program.strategies:
@@ -230,7 +231,7 @@ class CompiledWaves:
 
 @dataclass(slots=True)
 class PlannedWave:
-    """The steps of a wave in which everything changes that can change."""
+    """The steps of a wave, planned as if every relation that can change did."""
 
     engine: Engine
     graph: Graph
@@ -290,7 +291,7 @@ class PlannedWave:
             yield from self._view(node, decision, plan)
 
     def _check(self, node: Node) -> None:
-        """Is it a node that can be compiled?"""
+        """Raise unless the node can be compiled."""
         if isinstance(node, RecursiveNode | RoundsNode) or node.compares_states_apart:
             raise NotCompiled
         if isinstance(node, DerivedNode) and node.copy is not None:
@@ -324,8 +325,8 @@ class PlannedWave:
         self._reach(node.id)
 
     def _change(self, node: Node, strategy: Strategy, losses: bool = True) -> MemberChanges:
-        """The queries for the change of a node, as the interpreter asks them."""
-        way = _way(node, strategy)
+        """The queries for the change of a node, the same that the interpreter would run."""
+        way = _planned_strategy(node, strategy)
         below = self._below(node, strategy)
         if not below:
             return []
@@ -338,11 +339,13 @@ class PlannedWave:
         ]
 
     def _below(self, node: Node, strategy: Strategy) -> frozenset[str]:
-        return frozenset(self._sizes.keys() & _way(node, strategy).influents(node).keys())
+        return frozenset(
+            self._sizes.keys() & _planned_strategy(node, strategy).influents(node).keys()
+        )
 
     def _view(self, node: ViewNode, decision: Decision, plan: WavePlan) -> Iterator[WaveStep]:
         view, consumer = node.view, self.graph.consumer_of(node.view.name)
-        losses = view.needs_losses or _way(node, decision.strategy).is_weighed(node)
+        losses = view.needs_losses or _planned_strategy(node, decision.strategy).is_weighed(node)
         change = self._change(node, decision.strategy, losses)
         if not change:
             return
@@ -365,7 +368,7 @@ class PlannedWave:
         return Apply(relation, change, capture if capture.is_reported else None)
 
 
-def _way(node: Node, strategy: Strategy) -> PlannedStrategy:
+def _planned_strategy(node: Node, strategy: Strategy) -> PlannedStrategy:
     found = find(strategy, node)
     if not isinstance(found, PlannedStrategy):
         raise NotCompiled

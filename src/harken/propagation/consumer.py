@@ -41,8 +41,8 @@ class Consumer:
         raise NotImplementedError
 
     def wants_minus(self, view: str) -> bool:
-        """Whether the lost rows of a view are wanted in this wave, for a view that does not always
-        need them."""
+        """Whether the lost rows of a view are needed in this wave; only called for views that do
+        not always need them."""
         return False
 
     def sums_events(self, view: WatchedView) -> bool:
@@ -64,7 +64,7 @@ class Consumer:
         """No action is left. An error rolls the transaction back."""
 
     def snapshot(self) -> object:
-        """What a savepoint must be able to restore."""
+        """The state that a savepoint restores."""
         return None
 
     def restore(self, state: object) -> None:
@@ -96,7 +96,7 @@ class Consumer:
         return False
 
     def before_commit(self) -> None:
-        """Record, in the transaction, what it did."""
+        """Record in the transaction which actions ran."""
 
     def after_commit(self) -> None:
         """The transaction is committed."""

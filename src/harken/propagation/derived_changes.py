@@ -1,9 +1,10 @@
-"""The nodes between the tables and the conditions: how each of them takes in what changed below.
+"""The changes of the nodes between the tables and the views.
 
-Derived relations are filled by differentials or from scratch, kept totals and stored rounds follow
-their members, recursive relations take their turn. What is above and goes naive needs none of it.
+Derived relations are filled by differentials or recomputed, kept totals and stored rounds are
+updated by the changes of their members, and recursive relations run their own strategies. A node
+whose readers are all recomputed is skipped.
 
-Law: the Δ-set of a node that was not missed holds its exact change.
+Law: the Δ-set of a node that was not skipped holds its exact change.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class DerivedChanges:
         """Called with the changes of nodes between the tables and the views."""
 
     def advance(self, node: DerivedNode, wave: Wave) -> None:
-        """Fill the Δ-set of a node; if it holds anything, the wave goes on from there."""
+        """Fill the Δ-set of a node. If it is not empty, the wave continues to the nodes above."""
         changed = frozenset(wave.changed & node.part.influents.keys())
         decision = wave.plan.decide(node)
         wave.plan.take(node, decision)
@@ -52,7 +53,7 @@ class DerivedChanges:
         except HarkenError as error:
             if not is_of_data(error):
                 raise
-            # It failed for rows that nobody may ask for: what is above finds out.
+            # It may have failed for rows that no view needs; the views above find out.
             decision = self._skip(node, wave, FAILED)
         if self.observer is not None:
             plus, minus = node.delta.rows()
@@ -67,7 +68,8 @@ class DerivedChanges:
     def _carry_out(
         self, decision: Decision, node: DerivedNode, wave: Wave, changed: frozenset[str]
     ) -> Decision:
-        """The decision that was carried out in the end: one that takes too long is revised."""
+        """Carry out a decision. Returns the one that was carried out in the end: a strategy that
+        takes too long is replaced."""
         if decision.reason is DecisionReason.NOT_BUILT and isinstance(node, TotalsNode):
             return decision
         if decision.is_skipped:
@@ -87,8 +89,8 @@ class DerivedChanges:
         return decision
 
     def _invalidate(self, node: DerivedNode, wave: Wave) -> None:
-        """A change passes the node by: what it keeps is not up to date any more. Totals that are
-        not kept need not be read; of others the change must be known, or all above goes naive."""
+        """Skip a node: its kept state is out of date from now on. The nodes above are reached and
+        recomputed, except that nobody needs totals that are not kept."""
         node.delta.clear()
         wave.plan.skip(node)
         if isinstance(node, TotalsNode):
@@ -132,7 +134,7 @@ class DerivedChanges:
 
     @contextmanager
     def _timed_counting(self, node: TotalsNode, wave: Wave) -> Iterator[None]:
-        """Let the time that derivations take to be counted be that of what is above."""
+        """Charge the time of updating counted derivations to the view above."""
         if not isinstance(node.totals, Derivations):
             yield
             return
@@ -165,8 +167,8 @@ class DerivedChanges:
     def queries(
         self, node: DerivedNode, wave: Wave, decision: Decision
     ) -> tuple[Decision, frozenset[str], tuple[Query, ...]]:
-        """How the change of a node is computed, from what, and the queries: of a bag for its
-        weighted change, of a set for what it gained and for what it lost."""
+        """How the change of a node is computed, from which changed relations, and the queries: one
+        for the weighted change of a bag, or two for the gains and losses of a set."""
         while True:
             if decision.strategy is Strategy.NAIVE:
                 decision = decision.instead(recomputation(node, self._graph).name)

@@ -1,13 +1,14 @@
-"""When conditions that ask for the time were last looked at.
+"""The times at which time-dependent views were last evaluated.
 
-Rows of such a condition come and go as time passes, and a commit that looks at it tells what is
-different since the last look. Its old state is therefore that of the tables before the transaction,
-at the moment of the last look.
+Rows of such a view come and go as time passes, and a commit that evaluates it reports the
+difference since the last evaluation. Its old state is therefore that of the tables before the
+transaction, at the time of the last evaluation.
 
-A moment is a row of a temporary table, so a rollback takes it back with the look. What is told to
-clients of other sessions, too (a durable monitor, a log), has its moment in the file.
+A moment is a row of a temporary table, so a rollback undoes it with the evaluation. If changes are
+delivered to clients of other sessions too (a durable monitor, a log), the moment is stored in the
+file.
 
-Law: P(tables of now, now) − P(tables of before, last look) is what the last look did not tell.
+Law: P(tables of now, now) − P(tables of before, last evaluation) is the change not yet reported.
 """
 
 from __future__ import annotations
@@ -22,36 +23,36 @@ IN_FILE = RecordKind(
     "harken_moments", (Field("condition", "text"), Field("moment", "integer")), key=("condition",)
 )
 HERE = replace(IN_FILE, temporary=True)
-"""Those of this session."""
+"""The moments of this session."""
 
 
 class Moments:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.shared: set[str] = set()
-        """The conditions that other sessions look at as well."""
+        """The views that other sessions evaluate as well."""
 
     def last(self, condition: str) -> datetime.datetime:
-        """When a condition was last looked at."""
+        """When a view was last evaluated."""
         found = self._find(condition)
         return self._connection.now() if found is None else decode_timestamp(found)
 
     def begin(self, condition: str) -> None:
-        """A condition is looked at from now on, if it has not been before."""
+        """A view is evaluated from now on, unless it has been before."""
         if self._find(condition) is None:
             self._write(HERE, condition)
 
     def note(self, condition: str) -> None:
-        """A condition is looked at, in an open transaction."""
+        """A view is evaluated, in an open transaction."""
         self._write(IN_FILE if condition in self.shared else HERE, condition)
 
     def share(self, condition: str) -> None:
-        """Other sessions are going to look at a condition: from when it was last looked at here."""
+        """Other sessions will evaluate a view, starting from its last evaluation here."""
         if condition not in self.shared:
             self._write(IN_FILE, condition, self.last(condition))
 
     def end(self, condition: str) -> None:
-        """It is not looked at any longer in this session."""
+        """A view is not evaluated any longer in this session."""
         self._connection.records.make_room(HERE)
         self._connection.records.remove(HERE, {"condition": condition})
 

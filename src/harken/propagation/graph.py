@@ -1,12 +1,12 @@
-"""The graph of the propagation network: which nodes there are, and who depends on whom.
+"""The graph of the propagation network: its nodes, and which of them depend on which.
 
 Level 0 holds the stored relations that a watched view depends on; `captures` keeps their changes.
 Above them are the derived relations that have nodes (`planner.network_nodes` says which) and, above
-those, the watched views. Two views that share a part share its node. The relation that a stored
-view is kept in lies on the level of the view, so what reads it lies above.
+those, the watched views. Two views that share a part share its node. The relation of a stored view
+is on the level of the view, so its readers are above.
 
-Law: when a wave begins, a node is on a higher level than all that it depends on; it exists while
-something above it does: those it `affects` are its reference count.
+Law: when a wave starts, a node is on a higher level than everything it depends on. A node exists as
+long as another node depends on it: `affects` is its reference count.
 """
 
 from __future__ import annotations
@@ -51,15 +51,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SpecialRelations:
-    """Stored relations that the network treats in a way of their own."""
+    """Stored relations that the network treats specially."""
 
     reported: Callable[[Relation], bool] = lambda _: False
-    """Do its changes come by `note_rows`, and not by triggers? There may be ten thousand rules
-    without parameters, each with such a relation."""
+    """Whether the code that changes the relation reports the change by `note_rows`, without
+    triggers. There may be ten thousand rules without parameters, each with such a relation."""
     fixed: Callable[[Relation], bool] = lambda _: False
-    """Does it change between transactions only, and is that no event?"""
+    """Whether the relation changes between transactions only, and its changes are not
+    propagated."""
     noticed: frozenset[str] = frozenset()
-    """The network knows which views read one of these."""
+    """The network records which views read one of these."""
 
 
 class Graph:
@@ -80,23 +81,23 @@ class Graph:
         self.nodes: dict[str, ViewNode] = {}
         """The watched views, by name."""
         self.consumers: dict[str, Consumer | None] = {}
-        """Who wants the changes of each view."""
+        """The consumer of each view."""
         self.derived: dict[str, DerivedNode] = {}
         """The nodes between the stored relations and the views."""
         self.affects: dict[str, dict[str, Node]] = {}
         """For each relation that has a Δ-set, the nodes that read it."""
         self.noticed: set[str] = set()
-        """The views that read one of the relations that are to be noticed."""
+        """The views that read one of the `noticed` relations."""
         self._storing: dict[str, str] = {}
-        """By the id of a relation, the view that is stored in it."""
+        """The name of the view that is stored in a relation, by the relation's id."""
         self._unsettled: set[str] = set()
-        """The relations of stored views that may lie higher than what reads them. While views are
-        replaced one after another, they may read each other in a circle."""
+        """Relations of stored views whose level may have to be raised above that of a reader. While
+        views are replaced one after another, they may read each other in a circle."""
         self.version = 0
-        """It rises with every change of the graph."""
+        """It is increased by every change of the graph."""
         self.redefined: set[str] = set()
-        """The views that the open transaction defined again: the next propagation compares them as
-        a whole with what is stored of them."""
+        """The views that the open transaction redefined. The next propagation compares all their
+        rows with the stored ones."""
 
     @property
     def is_empty(self) -> bool:
@@ -121,8 +122,8 @@ class Graph:
     # --- growing and shrinking -------------------------------------------------------------
 
     def insert(self, view: WatchedView, consumer: Consumer | None) -> None:
-        """Add a view, or put another in its place; Δ-sets that both need are kept. A view without
-        a consumer is stored by the network, in the relation that it names."""
+        """Add a view, or replace one; Δ-sets that both need are kept. A view without a consumer is
+        stored by the network, in the relation that it names."""
         assert consumer is not None or view.stored is not None
         name = view.name
         with self._engine.connection.watch.shielded():
@@ -154,8 +155,8 @@ class Graph:
                 self.attach(self.nodes[other].view)
 
     def hold(self, consumer: Consumer | None, wanted: Iterable[WatchedView]) -> list[str]:
-        """Let a consumer have the views that are wanted and no others; the names of those that are
-        new or not what they were."""
+        """Make a consumer own exactly the views in `wanted`. Returns the names of new and changed
+        ones."""
         named = {each.name: each for each in wanted}
         for view in self.views_of(consumer):
             if view.name not in named:
@@ -169,7 +170,7 @@ class Graph:
         return changed
 
     def reading(self, relation: Relation) -> list[WatchedView]:
-        """The conditions that a relation has a part in."""
+        """The views that depend on a relation."""
         return [
             each
             for each in self.views()
@@ -177,7 +178,7 @@ class Graph:
         ]
 
     def rebuild(self, views: Collection[WatchedView]) -> None:
-        """Make the nodes of these views anew, with nothing kept from before."""
+        """Rebuild the nodes of these views, with no state kept from before."""
         consumers = {each.name: self.consumers[each.name] for each in views}
         for each in views:
             self.remove(each.name)
@@ -185,8 +186,8 @@ class Graph:
             self.insert(each, consumers[each.name])
 
     def clear(self) -> None:
-        """Let go of all conditions and nodes, which may be half connected. The changes of an open
-        transaction are kept: what is inserted again needs them."""
+        """Remove all views and nodes, which may be half connected. The changes of an open
+        transaction are kept for views that are inserted again."""
         self.version += 1
         self._sharing = Sharing()
         self.nodes.clear()
@@ -240,7 +241,7 @@ class Graph:
             self._screen(name)
 
     def _screen(self, name: str) -> None:
-        """Choose the screener of a stored relation for those it affects now."""
+        """Choose the screener of a stored relation for the nodes that read it now."""
         relation = self.captures.relation(name)
         # The constraints of a table that was dropped are released one after another.
         if relation is not None and self._engine.exists(relation):
@@ -308,7 +309,7 @@ class Graph:
         )
 
     def _may_keep(self, node: Node) -> bool:
-        """May anything be stored for what is above?"""
+        """Whether the views above allow storing state."""
         if isinstance(node, ViewNode):
             return node.view.strategy != Strategy.EXTERNAL
         return node.kept is not None or any(
@@ -316,13 +317,13 @@ class Graph:
         )
 
     def _lacks_counts(self, name: str, above: Node) -> bool:
-        """Was a node made before someone wanted its derivations counted?"""
+        """Whether a node was made before a view above requested counting its derivations."""
         node = self.derived[name]
         lacks = node.counted is None and not isinstance(node, RecursiveNode)
         return lacks and self._must_count(above) and with_counted_derivations(node.part) is not None
 
     def _must_count(self, node: Node) -> bool:
-        """Are derivations to be counted for what is above?"""
+        """Whether a view above requests counting derivations."""
         if isinstance(node, ViewNode):
             return node.view.strategy == Strategy.COUNTING
         return any(map(self._must_count, self.affects.get(node.id, {}).values()))
@@ -346,7 +347,7 @@ class Graph:
         return name in self.derived and self.derived[name].planned_from == planned_from
 
     def _put(self, node: DerivedNode, program: Program) -> None:
-        """Take a node in, perhaps in place of one that was planned from something else."""
+        """Add a node, which may replace one that was planned from other definitions."""
         before = self.derived.get(node.id)
         if before is not None:
             before.drop()
@@ -372,16 +373,17 @@ class Graph:
             self._unsettled.add(node.view.stored.id)
 
     def settle_levels(self) -> None:
-        """Let what reads the relations of stored views lie above these views."""
+        """Raise the readers of stored views above these views."""
         while self._unsettled:
             self._raise_above(self._unsettled.pop())
 
     def _disconnect(self, node: Node) -> None:
-        """Let go of what a node depends on; what nothing depends on any more goes as well."""
+        """Disconnect a node from what it depends on, and remove what nothing depends on any
+        more."""
         for name in node.depends_on():
             affected = self.affects.get(name, {})
             if affected.get(node.id) is not node:
-                continue  # another has taken its place
+                continue  # it was replaced by another
             del affected[node.id]
             if affected:
                 self._screen(name)
@@ -390,8 +392,8 @@ class Graph:
                 self._forget(name)
 
     def _forget(self, name: str) -> None:
-        """Nothing depends on it any more. The changes of a stored relation are kept until the
-        transaction ends: what is switched off may be switched on again."""
+        """Nothing depends on a relation any more. The changes of a stored relation are kept until
+        the transaction ends, because a view that is switched off may be switched on again."""
         if name in self.derived:
             node = self.derived.pop(name)
             node.drop()
@@ -407,30 +409,30 @@ class Graph:
         return [name for name in self.captures.names() if name not in self.affects]
 
     def release_idle(self) -> None:
-        """The transaction has ended: stop keeping changes that nothing depends on."""
+        """The transaction has ended: stop capturing relations that nothing depends on."""
         for name in self._idle():
             self.captures.release(name)
 
     def release_missing(self) -> None:
-        """Let go of stored relations that were deleted."""
+        """Release stored relations that were deleted."""
         for name in self._idle():
             if not self.captures.exists(name):
                 self.captures.release(name)
 
     def release_remade(self, is_current: Callable[[Relation], bool]) -> None:
-        """Let go of tables that have other columns now, if no view reads what they were."""
+        """Release tables that have other columns now, if no view reads the old ones."""
         for name in self._idle():
             relation = self.captures.relation(name)
             if relation is not None and not is_current(relation):
                 self.captures.release(name)
 
     def capture_again(self) -> None:
-        """Something was undone, perhaps triggers with it: make them as they should be."""
+        """A rollback may have removed triggers and Δ-sets: create them again."""
         self.captures.capture_again(name for name in self.captures.names() if name in self.affects)
         for node in self.derived.values():
             node.delta.create()
 
-    # --- walking it ------------------------------------------------------------------------
+    # --- nodes above and below -------------------------------------------------------------
 
     def above(self, node: DerivedNode) -> Collection[Node]:
         return self.affects[node.id].values()
@@ -443,7 +445,7 @@ class Graph:
                 yield from self.views_above(above)
 
     def is_for_stored_views(self, node: Node, through_totals: bool = False) -> bool:
-        """Is all that lies above views that have their old rows, with nothing kept between?"""
+        """Whether all views above store their rows, with no kept state in between."""
         if isinstance(node, ViewNode):
             return node.old_state is not None
         if node.copy is not None or (isinstance(node, TotalsNode) and not through_totals):
@@ -481,11 +483,11 @@ class Graph:
                 found.add(below.id)
         return frozenset(found)
 
-    # --- looking at it ---------------------------------------------------------------------
+    # --- explaining ------------------------------------------------------------------------
 
     def preview(self, condition: WatchedView) -> tuple[ViewNode, dict[str, DerivedNode]]:
-        """A condition and the nodes below it, as they are, or as they would be if it were
-        active."""
+        """A view and the nodes below it, as they are, or as they would be if the view were
+        watched."""
         known = self.nodes.get(condition.name)
         part = self.plan(condition)
         node = known or _condition_node(part, condition)
@@ -512,7 +514,7 @@ class Graph:
             node.level = max(node.level, below.level + 1)
 
     def screener(self, relation: Relation, above: Collection[Node]) -> Screener:
-        """The screener of a stored relation as it is, or as it would be for these nodes."""
+        """The screener of a stored relation, or the one that would be chosen for these nodes."""
         if relation.id in self.affects:
             return self.captures.screener(relation.id)
         return self._chooser.screener(relation, above)
@@ -521,7 +523,8 @@ class Graph:
 def _condition_node(
     part: Part, condition: WatchedView, counting_history: CountingHistory | None = None
 ) -> ViewNode:
-    """What is kept of a condition that moves would be that of another time."""
+    """The node of a view. Nothing is kept for a time-dependent one: it would be that of another
+    time."""
     keeping = not condition.depends_on_time and condition.strategy != Strategy.EXTERNAL
     kept = with_kept_totals(part) if keeping else None
     counting = keeping and condition.strategy == Strategy.COUNTING
@@ -535,13 +538,13 @@ def _condition_node(
 
 
 def _is_stored(node: Node) -> bool:
-    """Is it a materialised view? Every session follows what is kept for it."""
+    """Whether the node is a materialised view. Its kept state is shared by all sessions."""
     return isinstance(node, ViewNode) and node.view.stored is not None
 
 
 def _may_count(part: Part, condition: WatchedView) -> bool:
-    """Is it left open whether its derivations are counted? They are where all that it gains and
-    loses is wanted every time, and may have to be looked for."""
+    """Whether the chooser may decide to count derivations: for views whose gains and losses are
+    always needed and may require a search."""
     return (
         condition.strategy == "auto"
         and condition.may_be_counted
@@ -553,8 +556,8 @@ def _may_count(part: Part, condition: WatchedView) -> bool:
 
 
 def _members_of(totals: Summary, above: Node) -> Relation:
-    """The relation by whose definition what is kept was planned: derivations have that of the set
-    that they are derivations of."""
+    """The relation whose definition kept state was planned from. For derivations it is the set that
+    they derive."""
     return above.part.relation if isinstance(totals, Derivations) else totals.members.goal
 
 

@@ -1,6 +1,7 @@
-"""What is kept for views, so that their changes cost less: totals, rounds, counted derivations.
+"""State that is kept for views, so that their changes cost less: totals, rounds, counted
+derivations.
 
-Law: what is kept and valid is what its members give now.
+Law: kept state that is valid equals what its present members give.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ class KeptState:
         self._planning = planning
         self._chooser = chooser
 
-    def after(self, wave: Wave) -> None:
-        """All has settled: build what the wave found to be worth keeping."""
+    def finish(self, wave: Wave) -> None:
+        """The wave has ended: build the state that it found worth keeping."""
         wanted = wave.plan.to_build.values()
         self.keep(each for each in wanted if isinstance(each, TotalsNode))
         for each in wanted:
             if isinstance(each, RoundsNode):
                 self.store_rounds(each)
         for node in wave.to_switch:
-            self.turn(node)
+            self.switch_counting(node)
         if wanted or wave.to_switch:
             self._chooser.raise_version()
             self._chooser.budget.note_built()
@@ -42,7 +43,7 @@ class KeptState:
             self.enforce_budget()
 
     def enforce_budget(self) -> None:
-        """Drop what saves the least per byte, if all that is kept takes more than it may."""
+        """Drop the state that saves the least per byte, if all kept state exceeds the budget."""
         nodes = self._graph.derived.values()
 
         def worth(node: DerivedNode) -> float:
@@ -52,13 +53,13 @@ class KeptState:
             self._chooser.raise_version()
 
     def report(self) -> KeptReport:
-        """All that is kept, and how large it is."""
+        """All kept state with its sizes."""
         return self._chooser.budget.report(self._graph.derived.values())
 
     def build_kept(self, node: ViewNode) -> None:
-        """Build what a new view wants to keep, so that it is there for the first change."""
+        """Build the state that a new view uses, so that it is there for the first change."""
         if self._graph.captures.has_pending(node.part.stored):
-            return  # what is built now would follow these changes once more
+            return  # these changes are in the tables already, and would be applied twice
         wanted = (
             each
             for each in self._graph.totals_below(node)
@@ -74,8 +75,8 @@ class KeptState:
             self.enforce_budget()
 
     def rows_by_totals(self, node: ViewNode) -> list[Row] | None:
-        """The rows of a new view by way of the totals that are kept for it: its tables are read
-        once for both. None if it has other state, or none is to be kept."""
+        """The rows of a new view, computed from the totals that are kept for it, so that its tables
+        are read only once. None if it uses other state, or no totals are to be kept."""
         part = node.kept
         if part is None or self._graph.captures.has_pending(node.part.stored):
             return None
@@ -89,8 +90,8 @@ class KeptState:
         return self._planning.compile(part.program).rows(())
 
     def keep(self, nodes: Iterable[TotalsNode]) -> None:
-        """Compute totals of members as they are now. Where that fails, of a group perhaps that no
-        view asks for, none are kept."""
+        """Build totals from the present members. If that fails, perhaps for a group that no view
+        needs, none are kept."""
         nodes = list(nodes)
         for each in [node for node in nodes if isinstance(node.totals, Derivations)]:
             nodes.remove(each)
@@ -104,8 +105,7 @@ class KeptState:
                 self._keep_if_possible(each)
 
     def _count(self, node: TotalsNode) -> None:
-        """Count derivations, unless there are so many that it takes far longer than evaluating the
-        view once."""
+        """Count derivations, unless that takes far longer than evaluating the view once."""
         above = self._graph.above(node)
         started = self._planning.clock()
         try:
@@ -132,8 +132,8 @@ class KeptState:
                 raise
             recursion.table.drop()
 
-    def turn(self, node: ViewNode) -> None:
-        """Begin or end to count the derivations of a condition, when all has settled."""
+    def switch_counting(self, node: ViewNode) -> None:
+        """Start or stop counting the derivations of a view, at the end of a wave."""
         counting_history, condition = node.counting_history, node.view
         assert counting_history is not None
         if counting_history.is_counting:

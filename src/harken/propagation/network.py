@@ -1,11 +1,10 @@
-"""Propagation: which changes of stored relations reach which views.
+"""Propagation: how changes of stored relations become changes of views.
 
-The wave of changes goes up the levels of the graph. A node is computed once, when all below it is
-known, and not at all if nothing below it changed; a Δ-set is dropped when no node above still has
-to read it.
+A wave of changes goes up the levels of the graph. A node is computed once, after all nodes below
+it, and only if something below it changed; a Δ-set is dropped after its last reader.
 
-Law: after `propagate`, what it delivered is the exact change of every view since the last time, and
-all Δ-sets are empty.
+Law: `propagate` delivers the exact change of every view since the last call, and leaves all Δ-sets
+empty.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ class Network:
         self.kept = KeptState(self.graph, planning, self.chooser)
         self.compiled = CompiledWaves(engine, self.graph, planning, self.chooser)
         self.timing: dict[str, float] | None = None
-        """Where the seconds that each node takes are added up, if anyone asks."""
+        """The seconds that each node has taken, if they are being recorded."""
         self._wants_all = False
 
     def observe(self, observer: Callable[[NodeChange], None] | None) -> None:
@@ -72,12 +71,11 @@ class Network:
         self._derived.observer = observer
 
     def propagate(self, deliver: Callable[[ViewChange], None], *, wants_all: bool = False) -> None:
-        """Deliver the changes of all views since the last time. What a materialised view gained
-        and lost goes into its relation, and in the same wave to what reads it.
+        """Deliver the changes of all views since the last call. The change of a materialised view
+        is also applied to its relation, and propagated in the same wave to its readers.
 
-        Rows that a view lost are only computed where it needs them, or its consumer wants them, or
-        the caller `wants_all` of them.
-        """
+        Rows that a view lost are only computed if the view or its consumer needs them, or the
+        caller `wants_all`."""
         self._wants_all = wants_all
         for change in self._one_wave():
             deliver(change)
@@ -115,7 +113,7 @@ class Network:
             self._drop_read_deltas(wave, level)
         wave.plan.finish(partial(self.view_changes.recomputation_of, wave))
         self.captures.settle(wave.stored)
-        self.kept.after(wave)
+        self.kept.finish(wave)
         self.graph.refresh_screeners(wave.stored)
         if may_be_compiled:
             self.compiled.note(wave, incoming)
@@ -123,11 +121,12 @@ class Network:
 
     @property
     def _is_observed(self) -> bool:
-        """Does anyone look at the nodes of a wave?"""
+        """Whether the changes or times of nodes are being observed."""
         return self._wants_all or self.timing is not None or self._derived.observer is not None
 
     def _advance(self, node: Node, wave: Wave, is_redefined: bool) -> Iterator[ViewChange]:
-        """Compute the change of a node: that of a view is given, and goes on where it is stored."""
+        """Compute the change of a node. That of a view is yielded, and written if the view is
+        stored."""
         if isinstance(node, ViewNode) and is_redefined:
             change = self._compared(node)
             self._stored.store(change, wave)
@@ -159,7 +158,7 @@ class Network:
         return self.view_changes.rows_now(name)
 
     def has_work(self) -> bool:
-        """Has any change passed its screener?"""
+        """Whether any change has passed its screener."""
         return bool(self.graph.redefined) or self._passed(self.captures.pending())
 
     @contextmanager
@@ -189,8 +188,8 @@ class Network:
         return wave
 
     def next_decision(self, node: Node, changed: Mapping[str, int]) -> Decision:
-        """What the chooser would decide about a node if these relations changed by this many rows;
-        asking changes nothing."""
+        """The decision that the chooser would take about a node if this many rows of these
+        relations changed. Nothing is changed."""
         connection = self._engine.connection
         plan = WavePlan(connection, self.chooser, self.graph, dict(changed), dict(changed))
         return plan.decide(node)
@@ -204,7 +203,8 @@ class Network:
 
     @contextmanager
     def _answered_in_advance(self, nodes: Sequence[Node], wave: Wave) -> Iterator[None]:
-        """Have what the nodes of a level are going to ask of the lake at hand, or answered."""
+        """Fetch the lake rows that the nodes of a level need, or have Spark answer their queries
+        together."""
         queries = self._lake_queries(nodes, wave)
 
         def ask() -> None:
@@ -217,7 +217,7 @@ class Network:
             wave.answers = NO_ANSWERS
 
     def _lake_queries(self, nodes: Sequence[Node], wave: Wave) -> Iterator[Query]:
-        """What these nodes are going to ask, as far as it may be far away."""
+        """The queries of these nodes that may read the lake."""
         for node in nodes if self._engine.has_lake else ():
             with naming(self.graph.a_view_above(node)):
                 if isinstance(node, ViewNode):
@@ -225,7 +225,7 @@ class Network:
                         decision, _, queries = self.view_changes.queries(
                             node, wave, self._wants_minus
                         )
-                        # Its old rows are those of another moment, and are asked for by themselves.
+                        # Its old rows are those of an earlier time, and are queried separately.
                         is_moved = decision.strategy is Strategy.MOVED
                         yield from queries[:1] if is_moved else queries
                 elif not (

@@ -1,12 +1,12 @@
-"""The rows of a condition in each state by itself, for when its change cannot be found otherwise.
+"""The rows of a view in each state separately, for when its change cannot be found otherwise.
 
-Differentials, and statements that compare two states, also evaluate expressions where nobody asks
-for them: in the old state, or for rows of the two states together. Such an expression can fail
-(a division, a cast, a query that stands for a value). Then the rows of both states are asked for
-one after the other, each by the query that anyone would ask.
+Differentials, and statements that compare two states, also evaluate expressions where no reader
+would: in the old state, or for rows of the two states together. Such an expression can fail (a
+division, a cast, a scalar subquery). Then each state is evaluated separately, by the ordinary query
+of the view.
 
-Law: only an error in the state of now is raised. If the old state has no value, its rows are
-unknown (None), unless they are stored.
+Law: only an error in the new state is raised. If the old state has no value, its rows are unknown
+(None), unless they are stored.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class States:
             return None
 
     def rows_before(self, program: Program, changed: frozenset[str]) -> list[Row] | None:
-        """The same for a program that is no condition's."""
+        """The rows of another program before these stored relations changed; None if they cannot be
+        computed."""
         try:
             if self.can_take_back(program, changed):
                 return self.taken_back(self.planning.compile(program), changed)

@@ -38,7 +38,7 @@ class StoredViews:
             wave.reach(relation.id, readers.values())
 
     def _note(self, relation: Relation, change: ViewChange, has_changed: bool) -> int:
-        """Put the change into the Δ-set of the table, unless its triggers did; returns the size."""
+        """Put the change into the Δ-set of the table, unless its triggers did. Returns the size."""
         captures = self._graph.captures
         if captures.is_reported(relation.id):
             weighted = [(*row, 1) for row in change.plus] + [(*row, -1) for row in change.minus]

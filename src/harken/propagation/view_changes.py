@@ -1,6 +1,6 @@
 """The change of a watched view: by the chosen strategy, by its events, or from both states.
 
-Law: what a view gained and lost is exactly the difference of its rows between two waves.
+Law: the gains and losses of a view are exactly the difference of its rows between two waves.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class ViewChanges:
     def change_of(
         self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
     ) -> ViewChange:
-        """The change of a condition; where it is left open whether derivations are counted, what
-        it takes is remembered."""
+        """The change of a view. If it is left open whether its derivations are counted, the time is
+        recorded."""
         counting_history = None if self._chooser.forced is not None else node.counting_history
         if counting_history is None or not counting_history.is_timed_now():
             return self.found_change(node, wave, wants_minus)
@@ -109,8 +109,8 @@ class ViewChanges:
     def _change_by_events(
         self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
     ) -> ViewChange:
-        """What a condition gained as far as its events are about it; what it lost, it lost with or
-        without an event."""
+        """The gains of a view that its events concern, and all of its losses, whether an event
+        occurred or not."""
         condition = node.view
         on_gains = condition.acts_on_gains
         if self._sums_events(condition):
@@ -129,13 +129,13 @@ class ViewChanges:
         return replace(change, plus=plus, decision=EVENT)
 
     def rows_now(self, name: str) -> list[Row]:
-        """All that a condition holds for."""
+        """All rows of a view."""
         return self._graph.nodes[name].whole(self._planning).rows(())
 
     def _own_change(
         self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
     ) -> ViewChange:
-        """What a condition gained and lost, whatever happened."""
+        """The gains and losses of a view, regardless of events."""
         try:
             return self._change_by_strategy(node, wave, wants_minus)
         except HarkenError as error:
@@ -164,9 +164,9 @@ class ViewChanges:
         return ViewChange(node.view, plus, minus, below, decision)
 
     def _change_by_states(self, node: ViewNode, wave: Wave) -> ViewChange:
-        """The change of a condition after an expression failed somewhere between its states. If it
-        fails in the state of now as well, that is the error of the transaction: at once, or at its
-        end, where only that matters."""
+        """The change of a view after an expression failed while its states were compared. If it
+        fails in the new state too, the error is raised: now, or at the end of the transaction if
+        only that state matters."""
         condition, states = node.view, self._states
         changed = frozenset(wave.stored & node.part.stored.keys())
         failure = None
@@ -184,8 +184,8 @@ class ViewChanges:
         return ViewChange(condition, plus, minus, changed, FAILED, is_fresh, failure)
 
     def recheck(self, name: str) -> ViewChange | None:
-        """All rows of a condition that had none because they could not be computed; None if it is
-        not watched any more."""
+        """All rows of a view that counted as empty because they could not be computed; None if it
+        is not watched any more."""
         node = self._graph.node(name)
         if node is None:
             return None
@@ -196,8 +196,8 @@ class ViewChanges:
         return ViewChange(node.view, rows, [], frozenset(), FAILED)
 
     def compared(self, node: ViewNode) -> ViewChange:
-        """The change of a condition that was defined again, whatever its Δ-sets say: its rows now
-        against those that are stored, or against none, where none are allowed."""
+        """The change of a view that was redefined: its new rows compared with its stored rows, or
+        with none if it has none."""
         with naming(node.view):
             before = self._planning.engine.matching(node.old_state, {}) if node.old_state else []
             plus, minus = difference(node.whole(self._planning).rows(()), before)
@@ -210,7 +210,7 @@ class ViewChanges:
         queries: tuple[Query, ...],
         below: frozenset[str],
     ) -> tuple[list[Row], list[Row]]:
-        """What a condition has gained and lost."""
+        """The gains and losses of a view by a strategy."""
         if not below:
             return [], []
         return find(strategy, node).run(self._job(node, below), queries)
@@ -230,8 +230,9 @@ class ViewChanges:
     def queries(
         self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
     ) -> tuple[Decision, frozenset[str], tuple[Query, ...]]:
-        """How the change of a condition is computed, from what, and the queries: of a bag for its
-        weighted change, of a set for what it gained and, if wanted, for what it lost."""
+        """How the change of a view is computed, from which changed relations, and the queries: one
+        for the weighted change of a bag; for a set one for the gains and, if needed, one for the
+        losses."""
         return self._planned(node, wave, partial(wave.plan.decide, node), wants_minus)
 
     def _planned(
@@ -241,7 +242,8 @@ class ViewChanges:
         decide: Callable[[], Decision],
         wants_minus: Callable[[str], bool],
     ) -> tuple[Decision, frozenset[str], tuple[Query, ...]]:
-        """The same by what `decide` says, asked again when a statement was refused."""
+        """The same for decisions of `decide`, which is called again after a statement was
+        refused."""
         while True:
             decision = decide()
             if decision.strategy is Strategy.NAIVE:
@@ -261,8 +263,8 @@ class ViewChanges:
 
     @contextmanager
     def reading_recursions(self, node: Node) -> Iterator[None]:
-        """Let a node read recursive relations below it where their rows are stored: the wave has
-        been there, so they are those of now. Those that may choose learn what that takes."""
+        """Let a node read the stored rows of recursive relations below it: the wave has updated
+        them already. The time is recorded for recursions that may choose their strategy."""
         below = (self._graph.derived.get(name) for name in node.part.nodes)
         recursive = [each for each in below if isinstance(each, RecursiveNode)]
         if not recursive or isinstance(node, RecursiveNode) or self._chooser.reads_lake(node):
@@ -283,7 +285,7 @@ class ViewChanges:
 
 @contextmanager
 def naming(view: WatchedView) -> Iterator[None]:
-    """Let an error say which view it is in."""
+    """Add the title of the view to errors."""
     try:
         yield
     except HarkenError as error:

@@ -19,7 +19,7 @@ from harken.values.rows import Row
 
 @dataclass(frozen=True, slots=True)
 class ViewChange:
-    """What a condition gained and lost, and how that was found."""
+    """The change of a view, and how it was found."""
 
     view: WatchedView
     plus: list[Row]
@@ -43,7 +43,7 @@ class ViewChange:
 
 @dataclass(frozen=True, slots=True)
 class NodeChange:
-    """What a node between the tables and the conditions gained and lost, for the trace."""
+    """The change of a node between the tables and the views, for the trace."""
 
     relation: Relation
     plus: list[Row]
@@ -66,11 +66,11 @@ class Wave:
     """The rows of the Δ-sets."""
     plan: WavePlan = field(kw_only=True)
     counting: dict[str, float] = field(default_factory=dict)
-    """The seconds spent on following counted derivations."""
+    """The seconds spent updating counted derivations."""
     fresh: set[str] = field(default_factory=set)
-    """Kept state that was followed by plans made just now."""
+    """Kept state that was updated by newly made plans."""
     to_switch: list[ViewNode] = field(default_factory=list)
-    """Conditions whose derivations will be counted from now on, or no longer."""
+    """Views whose derivations will be counted from now on, or no longer."""
     answers: Answers = NO_ANSWERS
     """Answers computed in advance for the nodes of the present level."""
 
@@ -82,7 +82,7 @@ class Wave:
         self.plan.note_changed(name, size)
 
     def visit(self, node: Node) -> None:
-        """Arrive at a node, whether or not anything below it has changed."""
+        """Plan to compute a node, whether or not anything below it has changed."""
         self.reached.setdefault(node.level, {})[node.id] = node
 
     def reach(self, name: str, nodes: Iterable[Node]) -> None:

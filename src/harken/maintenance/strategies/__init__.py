@@ -1,6 +1,6 @@
-"""The strategies by which the change of a node is found: one class a file.
+"""The strategies that find the change of a node: one class per file.
 
-`registry` lists them; the chooser asks them which apply, what each would take, and has one run.
+`registry` lists them. The chooser asks which of them apply and what each would cost, and runs one.
 
 Law: all find the same change, the difference between the rows now and the rows before.
 """

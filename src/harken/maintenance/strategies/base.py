@@ -1,10 +1,10 @@
-"""What a strategy is: a class that says whether it applies, what it would take, and how it runs.
+"""The interface of a strategy: whether it applies, what it would cost, and how it runs.
 
-    applies(node)           can it find the change of this node at all?
-    is_ready(node, graph)   is what it reads kept, and that of now?
-    estimate(node, wave)    the seconds that it takes, by what it took before; None if not measured
-    cost(node, sizes, ...)  the same in units of the cost model, when nothing was measured
-    queries(job)            what it is going to ask, so that several nodes can ask together
+    applies(node)           whether it can find the change of this node at all
+    is_ready(node, graph)   whether the state that it reads is kept and up to date
+    estimate(node, wave)    the expected seconds, by earlier runs; None if not measured
+    cost(node, sizes, ...)  the cost by the cost model, when nothing was measured
+    queries(job)            its queries, so that those of several nodes can be answered together
     run(job, queries)       find the change: the rows of a view, or the Δ-set of a node below
 
 Law: whichever runs, the change is the difference between the rows now and the rows before.
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from harken.maintenance.wave_measurements import Nodes, WaveMeasurements
 
 Found: TypeAlias = tuple[list[Row], list[Row]]
-"""What a view gained and lost."""
+"""The rows that a view gained, and those that it lost."""
 
 
 class Past(Protocol):
     """The state before the change."""
 
     def taken_back(self, query: Query, changed: frozenset[str]) -> list[Row]:
-        """The rows of a query with the changes of these relations taken back."""
+        """The rows of a query, with the changes of these relations undone."""
 
     def last_evaluation(self, view: str) -> datetime.datetime: ...
 
@@ -65,7 +65,7 @@ class Job:
     stored: frozenset[str] = frozenset()
     """The stored relations below that have changed."""
     losses: bool = True
-    """Are the rows that a view lost wanted as well?"""
+    """Whether the rows that a view lost are needed as well."""
     past: Past | None = None
 
 
@@ -74,7 +74,7 @@ class MaintenanceStrategy(ABC):
 
     @abstractmethod
     def applies(self, node: Node) -> bool:
-        """Can it find the change of this node at all?"""
+        """Whether it can find the change of this node at all."""
 
     @abstractmethod
     def influents(self, node: Monitored) -> Mapping[str, Relation]:
@@ -82,56 +82,56 @@ class MaintenanceStrategy(ABC):
 
     @abstractmethod
     def estimate(self, node: Node, wave: WaveMeasurements) -> float | None:
-        """The seconds that it takes, by what it took before; None if that was not measured."""
+        """The expected seconds, by earlier runs; None if that was not measured."""
 
     @abstractmethod
     def cost(self, node: Node, sizes: Mapping[str, int], chooser: Chooser) -> float:
-        """What it takes for Δ-sets of these sizes, in units of the cost model."""
+        """The cost for Δ-sets of these sizes, by the cost model."""
 
     @abstractmethod
     def queries(self, job: Job) -> tuple[Query, ...]:
-        """What it is going to ask."""
+        """The queries that it will run."""
 
     @abstractmethod
     def run(self, job: Job, queries: tuple[Query, ...]) -> Found:
-        """Find the change; of a node below the views it is put into the Δ-set."""
+        """Find the change. That of a node below the views is written into its Δ-set."""
 
     def is_ready(self, node: Node, graph: Nodes) -> bool:
-        """Is what it reads kept, and that of now?"""
+        """Whether the state that it reads is kept and up to date."""
         return True
 
     def is_wanted(self, node: Node, graph: Nodes, chooser: Chooser) -> bool:
-        """Is all that it reads worth keeping?"""
+        """Whether all kept state that it reads is worth keeping."""
         return True
 
     def reads(self, node: Node, graph: Nodes) -> list[TotalsNode]:
-        """The nodes of what it reads, kept or to be kept."""
+        """The nodes of the totals that it reads, kept or not."""
         return []
 
     def is_too_long(
         self, node: Node, changed: frozenset[str], recomputing: PlannedStrategy
     ) -> bool:
-        """Is the statement so long that preparing it costs more than it saves?"""
+        """Whether the statement is so long that preparing it costs more than it saves."""
         return False
 
     def planning_seconds(self, node: Node, changed: frozenset[str]) -> float:
-        """What it takes to plan the statement, if it is not planned yet."""
+        """The seconds that planning the statement takes, 0 if it is planned."""
         return 0.0
 
 
 class PlannedStrategy(MaintenanceStrategy):
-    """One that asks for the change in one query, or in one for each sign."""
+    """A strategy that finds the change by one query, or by one for each sign."""
 
     @abstractmethod
     def change(self, node: Monitored, changed: frozenset[str], checked: bool = True) -> Change:
-        """The programs for what a set gained and lost."""
+        """The programs for the gains and the losses of a set."""
 
     @abstractmethod
     def weighted_change(self, node: Monitored, changed: frozenset[str]) -> Program:
         """The program for the change of a bag: its rows with weights."""
 
     def is_weighed(self, node: Monitored) -> bool:
-        """Is the change one query for rows with weights, or one for each sign?"""
+        """Whether the change is one query for weighted rows, rather than one for each sign."""
         return not node.part.relation.is_set
 
     def queries(self, job: Job) -> tuple[Query, ...]:
@@ -156,12 +156,12 @@ class PlannedStrategy(MaintenanceStrategy):
     # --- how long the statement is -----------------------------------------------------------
 
     def term_count(self, node: Monitored, changed: frozenset[str]) -> int:
-        """How many terms the statement for the change has at the least."""
+        """A lower bound on the number of terms of the statement for the change."""
         return 0
 
     def length(self, node: Monitored, changed: frozenset[str]) -> int:
-        """How many literals the statement for the change has; if there are so many that it is not
-        made, how many at the least."""
+        """The number of literals of the statement for the change, or a lower bound if the statement
+        is too long to be made."""
         key = (self.name, changed)
         known = node.lengths.get(key)
         if known is None:
@@ -179,8 +179,8 @@ class PlannedStrategy(MaintenanceStrategy):
     def is_too_long(
         self, node: Node, changed: frozenset[str], recomputing: PlannedStrategy
     ) -> bool:
-        """Where everything is made of one relation that changed, each mention of it, in both states
-        of the others, adds to what is looked at again."""
+        """If a view mentions the changed relation many times, each mention adds a term that reads
+        the others in both states."""
         length = self.length(node, changed)
         if length <= capacities.LONGEST_STATEMENT:
             return False

@@ -1,5 +1,5 @@
-"""Recomputing one state after the other: where one statement for both is too long, or where the
-state before is that of another moment.
+"""Recomputing each state separately: when one statement for both is too long, or when the old state
+is that of an earlier moment.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from harken.maintenance.strategies.recompute import Recompute
 
 
 class Apart(Recompute):
-    """The changes of the tables are taken back for the second query."""
+    """Runs the query twice; for the old state the changes of the tables are undone."""
 
     name: ClassVar[Strategy] = Strategy.APART
 
@@ -22,7 +22,7 @@ class Apart(Recompute):
         return node.compares_states_apart
 
     def queries(self, job: Job) -> tuple[Query, ...]:
-        """Of a node below the views, what lies above finds the change."""
+        """A node below the views is skipped: the views above find their change."""
         return () if isinstance(job.node, DerivedNode) else (job.node.whole(job.planning),)
 
     def run(self, job: Job, queries: tuple[Query, ...]) -> Found:
@@ -32,7 +32,7 @@ class Apart(Recompute):
 
 
 class Moved(Recompute):
-    """A view over the clock, now and as of the last look."""
+    """A time-dependent view, as of now and as of its last evaluation."""
 
     name: ClassVar[Strategy] = Strategy.MOVED
 
@@ -44,7 +44,7 @@ class Moved(Recompute):
         return job.node.whole(job.planning), job.node.rows_before(job.changed, job.planning)
 
     def run(self, job: Job, queries: tuple[Query, ...]) -> Found:
-        """What it has gained and lost since it was looked at."""
+        """The gains and losses since the last evaluation."""
         assert isinstance(job.node, ViewNode)
         assert job.past is not None
         now, before = queries

@@ -1,4 +1,4 @@
-"""Counted derivations: a row is there while it has any, so none has to be looked for."""
+"""Counted derivations: a row exists while its count is positive, so none has to be searched for."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Differentials with nothing stored: what a change of each relation below adds and takes away.
+"""Differentials, with nothing stored: the rows that a change of each relation below adds and
+removes.
 
-Law: differentials of the changed relations, summed up, are the change.
+Law: the differentials of the changed relations add up to the change.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ class Differentials(PlannedStrategy):
     name: ClassVar[Strategy] = Strategy.INCREMENTAL
 
     def part(self, node: Monitored) -> Part | None:
-        """What differentials are made of."""
+        """The part that is differentiated."""
         return node.part
 
     def applies(self, node: Node) -> bool:
         return self.part(node) is not None
 
     def is_ready(self, node: Node, graph: Nodes) -> bool:
-        """Are the totals that it reads those of now?"""
+        """Whether the totals that it reads are kept and up to date."""
         part = self.part(node)
         if part is None:
             return False
@@ -47,7 +48,7 @@ class Differentials(PlannedStrategy):
         return [each for each in found if isinstance(each, TotalsNode)]
 
     def is_wanted(self, node: Node, graph: Nodes, chooser: Chooser) -> bool:
-        """Is all that it reads worth keeping?"""
+        """Whether all totals that it reads are worth keeping."""
         part = self.part(node)
         totals = self.reads(node, graph)
         whole = part is not None and len(totals) == len(part.totals)
@@ -63,7 +64,7 @@ class Differentials(PlannedStrategy):
         return None if known is None else known.assumed_seconds(*wave.case(node, self.name))
 
     def cost(self, node: Node, sizes: Mapping[str, int], chooser: Chooser) -> float:
-        """Where Spark evaluates it, each changed row costs as much."""
+        """If Spark evaluates the change, the cost is proportional to the changed rows."""
         lake = chooser.lake_changes(node, sizes)
         if sum(lake.values()) > tuning.LARGE_LAKE_CHANGE:
             return tuning.LAKE_CHANGE_ROW_COST * sum(lake.values())

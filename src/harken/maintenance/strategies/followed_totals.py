@@ -1,7 +1,8 @@
-"""Kept totals are updated by the changes of their members, unless doing without takes less.
+"""Kept totals are updated by the changes of their members, unless recomputing without them is
+faster.
 
-Law: totals that were followed are those that would be computed now; false says that they could not
-be kept exactly, and are gone.
+Law: updated totals equal those that would be computed now. Totals that cannot be kept exactly are
+revoked.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class FollowedTotals(Differentials):
         return isinstance(node, TotalsNode) and node.table.holds()
 
     def queries(self, job: Job) -> tuple[Query, ...]:
-        """The queries for changed members; they are followed and not asked for."""
+        """Prepares the queries for changed members. They are run by `follow`, so none is
+        returned."""
         assert isinstance(job.node, TotalsNode)
         job.node.followers_of(job.changed, job.planning)
         return ()

@@ -1,4 +1,4 @@
-"""Recomputing a node as a whole, from the stored relations, and comparing: in both states at once.
+"""Recomputing a node from the stored relations in both states, in one statement, and comparing.
 
 Law: the rows now, minus the rows before, are the change.
 """

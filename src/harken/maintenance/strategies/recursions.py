@@ -1,6 +1,6 @@
-"""What the strategies of a recursive relation share: they run by themselves, over many statements.
+"""The base of the strategies of recursive relations, which run many statements.
 
-What they need of relations in the lake they fetch; `TooManyRows` says that it is too much.
+They fetch the rows that they need from the lake; `TooManyRows` is raised if there are too many.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class RecursiveStrategy(MaintenanceStrategy):
         return None if known is None else known.expected(*wave.case(node, self.name))
 
     def cost(self, node: Node, sizes: Mapping[str, int], chooser: Chooser) -> float:
-        """The cost model says nothing of recursion."""
+        """The cost model has no estimate for recursion."""
         return 0.0
 
     def queries(self, job: Job) -> tuple[Query, ...]:

@@ -1,5 +1,5 @@
-"""All strategies, in the order in which the chooser asks them: of those that follow changes, the
-first that applies and is ready is compared with recomputing.
+"""All strategies, in order of preference: the first that follows changes, applies and is ready is
+compared with recomputing.
 
 A new strategy is a file with a class, and a line here.
 """
@@ -47,12 +47,12 @@ STRATEGIES: list[MaintenanceStrategy] = [
 
 
 def find(name: str, node: Node) -> MaintenanceStrategy:
-    """The strategy of a name, for a node."""
+    """The strategy of this name that applies to a node."""
     return next(each for each in STRATEGIES if each.name == name and each.applies(node))
 
 
 def following(node: Node) -> Sequence[MaintenanceStrategy]:
-    """Those that may follow the changes of a node, the most preferred first."""
+    """The strategies that may follow the changes of a node, most preferred first."""
     if node.following is None:
         node.following = [
             each for each in STRATEGIES if each.name not in FROM_SCRATCH and each.applies(node)
@@ -61,7 +61,7 @@ def following(node: Node) -> Sequence[MaintenanceStrategy]:
 
 
 def recomputation(node: Node, graph: Nodes, reads_lake: bool = False) -> MaintenanceStrategy:
-    """How all rows of a node are compared with those of before."""
+    """The strategy that recomputes a node and compares its rows with the old ones."""
     return next(
         each
         for each in STRATEGIES

@@ -1,4 +1,4 @@
-"""The stored rounds of a recursion that counts derivations are followed (`calculus.rounds`)."""
+"""The stored rounds of a recursion that counts derivations are updated (`calculus.rounds`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recomputing the rows of now, and comparing them with those of before, which are stored."""
+"""Recomputing the rows, and comparing them with stored rows of the old state."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class StoredCopy(Recompute):
-    """Compared in the statement: with a copy, or with the table of a materialised view."""
+    """Compares in the statement: with a copy, or with the table of a materialised view."""
 
     name: ClassVar[Strategy] = Strategy.COPIED
 
@@ -31,7 +31,7 @@ class StoredCopy(Recompute):
         return not isinstance(node, DerivedNode) or (node.copy is not None and node.copy.holds())
 
     def is_weighed(self, node: Monitored) -> bool:
-        """What is compared with a stored state is evaluated once."""
+        """A comparison with stored rows evaluates the view once."""
         return node.old_state is not None or not node.part.relation.is_set
 
     def change(self, node: Monitored, changed: frozenset[str], checked: bool = True) -> Change:
@@ -42,7 +42,7 @@ class StoredCopy(Recompute):
 
 
 class StoredRowsOfView(Recompute):
-    """Compared here, because Spark finds the rows of now."""
+    """Compares in Python, because Spark computes the new rows."""
 
     name: ClassVar[Strategy] = Strategy.STORED
 

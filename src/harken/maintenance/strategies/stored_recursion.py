@@ -1,5 +1,6 @@
-"""The rows of a recursive relation are stored: deleted from, and rederived
-(`calculus.stored_recursion`)."""
+"""Maintaining the stored rows of a recursive relation by deletion and rederivation
+(`calculus.stored_recursion`).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ class StoredRecursion(RecursiveStrategy):
 
 
 class RecomputedRecursion(RecursiveStrategy):
-    """All rows from scratch, beside those of before, which are stored."""
+    """Recomputes all rows, and compares them with the stored rows of the old state."""
 
     name: ClassVar[Strategy] = Strategy.NAIVE
 
