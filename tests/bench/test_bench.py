@@ -26,6 +26,7 @@ from harken.bench import (
     monitoring,
     plot,
     query,
+    serving,
     sql_lake,
     sql_sweep,
     statements,
@@ -66,11 +67,11 @@ def measured(little_garbage: None) -> list[Figure]:
     resident = [
         name
         for name in bench.BENCHMARKS
-        if name not in ("lake", "sql", "closure", "counting", "waves", "statements")
+        if name not in ("lake", "sql", "closure", "counting", "waves", "statements", "serve")
     ]
     runs = (bench.run(name, SIZES.get(name, [300]), 1) for name in resident)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(monitoring, "ITEMS_IN_A_TURN", 5)
+        patch.setattr(monitoring, serving, "ITEMS_IN_A_TURN", 5)
         return list(chain.from_iterable(runs))
 
 
@@ -108,6 +109,18 @@ def test_single_statements_at_a_toy_size(monkeypatch: pytest.MonkeyPatch) -> Non
     found = {(each.name, each.measure) for each in bench.run("statements", [50], 1)}
     kinds = ("update", "insert", "select", "delete")
     assert {(f"statements-{kind}", "harken/sqlite") for kind in kinds} <= found
+
+
+def test_a_service_at_a_toy_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "REQUESTS", 16)
+    found = {
+        (each.name, each.measure, each.params["clients"]): each.value
+        for each in bench.run("serve", [50], 1)
+    }
+    kinds, clients = ("serve-transactions", "serve-sql"), (1, 8)
+    measures = ("harken/s", "echo/s", "harken/echo")
+    assert set(found) == {(k, m, n) for k in kinds for m in measures for n in clients}
+    assert min(found.values()) > 0
 
 
 @pytest.mark.nightly  # it starts a Spark of its own

@@ -9,6 +9,7 @@ subscribers a thousand who follow one view, over one
 lake        a rule over tables of millions of rows in the lake, against Spark
 sql         the queries of TPC-H as materialized views, against recomputing them
 statements  one small statement at a time, beside SQLite by hand and PostgreSQL
+serve       transactions a second over HTTP, beside a service that only echoes
 closure     recursive views over graphs, by each strategy, against recomputing them
 counting    sets of rows with many derivations, by counting them, against differentials
 
@@ -39,6 +40,7 @@ from harken.bench import (
     monitoring,
     point,
     query,
+    serving,
     sql,
     sql_lake,
     sql_load,
@@ -66,6 +68,7 @@ BENCHMARKS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProx
         "counting": counting.figures,
         "waves": waves.figures,
         "statements": statements.figures,
+        "serve": serving.figures,
     }
 )
 PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType(

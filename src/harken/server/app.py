@@ -17,10 +17,9 @@ from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from fastapi.routing import APIRoute
 from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
 
-from harken.api.database import Database
-from harken.api.json_changes import apply
-from harken.database.json_values import parameters_from_json, read_json
+from harken.database.json_values import read_json
 from harken.database.results import to_json
 from harken.errors import (
     HarkenError,
@@ -29,11 +28,12 @@ from harken.errors import (
     ValueFault,
     nearest,
 )
-from harken.server import models
+from harken.server import models, writes
 from harken.server.access import TOKEN_PARAMETER, Access, Refused
+from harken.server.direct_path import DirectPath
 from harken.server.disconnects import CancelOnDisconnect
 from harken.server.feeds import Feed
-from harken.server.guard import Guard
+from harken.server.guard import Guard, SecurityHeaders
 from harken.server.server_sent_events import API, MAX_INTERVAL, StreamOptions, error_json
 from harken.server.service import Service, position_of
 from harken.server.values import change_json
@@ -69,6 +69,13 @@ Every = Annotated[
     Query(ge=0, le=MAX_INTERVAL, description="Send at most one change per this many seconds."),
 ]
 Counts = Annotated[bool, Query(description="Send only the numbers of rows, with a link to them.")]
+
+
+def make_service(service: Service, token: str | None = None) -> ASGIApp:
+    """All that is served: the API, and in front of it the direct path for small transactions."""
+    app = SecurityHeaders(make_app(service, token))
+    guard = Guard(app, Access(token), service.settings, _answer)
+    return DirectPath(app, service, guard, _answer, _answer_bug)
 
 
 def make_app(service: Service, token: str | None = None) -> FastAPI:
@@ -296,32 +303,14 @@ def _write_routes(service: Service) -> APIRouter:
     @routes.post("/transactions", response_model=models.Committed)
     async def transact(transaction: models.Transaction) -> Response:
         """Delete rows and insert rows, all or none."""
-
-        def work(db: Database) -> None:
-            apply(db, transaction.insert, transaction.delete)
-
-        _, position = await service.write(work)
-        return _json(to_json({"position": position}), after=service.publish)
+        text = await writes.transact(service, transaction.insert, transaction.delete)
+        return _json(text, after=service.publish)
 
     @routes.post("/sql", response_model=models.Results)
     async def sql(text: models.Sql) -> Response:
         """Run SQL statements. A text that leaves a transaction open is an error, and is rolled
         back."""
-
-        def work(db: Database) -> list[str]:
-            results = db.sql(text.text, parameters_from_json(text.values))
-            lines = [line for result in results for line in result.json_lines()]
-            if db.in_transaction:
-                raise IntegrityError(
-                    "the text leaves a transaction open, so all of it was rolled back",
-                    code="transaction",
-                    hint="end it with COMMIT",
-                )
-            return lines
-
-        lines, position = await service.write(work)
-        results = f'{{"results":[{",".join(lines)}],"position":{position}}}'
-        return _json(results, after=service.publish)
+        return _json(await writes.run_sql(service, text.text, text.values), after=service.publish)
 
     return routes
 
@@ -378,6 +367,10 @@ async def _wrong_request(request: Request, error: Exception) -> Response:
 
 
 async def _bug(request: Request, error: Exception) -> Response:
+    return _answer_bug(error)
+
+
+def _answer_bug(error: Exception) -> Response:
     """The traceback is in the server's log."""
     fault = HarkenError(
         f"{type(error).__name__}: {error}",

@@ -74,15 +74,21 @@ class Guard:
             await self._app(scope, receive, send)
             return
         try:
-            self._check_head(scope)
             if scope["method"] == "POST":
-                receive = _replay(await self._body(scope, receive), receive)
+                receive = replay(await self.admit(scope, receive), receive)
+            else:
+                self._check_head(scope)
         except HarkenError as error:
             await self._answer(error)(scope, receive, send)
             return
         except ClientGone:
             return
         await self._app(scope, receive, send)
+
+    async def admit(self, scope: Scope, receive: Receive) -> bytes:
+        """Check the head of a POST request, and then read its body."""
+        self._check_head(scope)
+        return await self._body(scope, receive)
 
     def _check_head(self, scope: Scope) -> None:
         size = len(scope["raw_path"]) + len(scope["query_string"])
@@ -130,7 +136,7 @@ class Guard:
                 return b"".join(parts)
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
+def replay(body: bytes, receive: Receive) -> Receive:
     """Delivers the body as one message, then whatever follows it."""
     waiting = [body]
 

@@ -18,9 +18,8 @@ import uvicorn
 from harken.consumers.monitors.log import Keep
 from harken.errors import StorageError
 from harken.server.access import check_start
-from harken.server.app import make_app
+from harken.server.app import make_service
 from harken.server.connections import AcceptFailures, connection_factory
-from harken.server.guard import SecurityHeaders
 from harken.server.service import Service
 from harken.settings import Settings
 
@@ -103,7 +102,7 @@ def make_server(
     service: Service, token: str | None = None, tell: Callable[[], None] | None = None
 ) -> Server:
     config = uvicorn.Config(
-        SecurityHeaders(make_app(service, token)),
+        make_service(service, token),
         http=connection_factory(service.settings),  # type: ignore[arg-type]
         ws="none",
         h11_max_incomplete_event_size=service.settings["max_header_bytes"],

@@ -188,8 +188,9 @@ class Service:
         return await self._writer.run(done)
 
     async def publish(self) -> None:
-        """Something was written: publish it."""
-        self._tail.poke()
+        """Something was written: publish it to those who follow."""
+        if self._feeds:
+            self._tail.poke()
 
     # --- streams ---------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import asyncio
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -36,12 +37,12 @@ class Job:
         self.loop: asyncio.AbstractEventLoop | None = None
         self.future: asyncio.Future[Any] | None = None
         self.timer: asyncio.TimerHandle | None = None
+        self.started: float | None = None
+        """When the session began with it, by the monotonic clock."""
         self.is_dropped = False
 
     def finish(self, found: Any, error: BaseException | None) -> None:
         """Call in the event loop's thread."""
-        if self.timer is not None:
-            self.timer.cancel()
         if self.future is None or self.future.done():
             return
         if error is None:
@@ -64,6 +65,8 @@ class SessionQueue:
         self._connect, self._name, self._seconds = connect, name, seconds
         self._on_abandoned = on_abandoned
         self._requests: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._finished: deque[tuple[Job, Any, BaseException | None]] = deque()
+        self._is_woken = False
         self._is_closed = False
         self.waiting = 0
         """Jobs that are queued or running."""
@@ -82,6 +85,8 @@ class SessionQueue:
         job.loop = asyncio.get_running_loop()
         job.future = job.loop.create_future()
         self.waiting += 1
+        if self._seconds:
+            job.timer = job.loop.call_later(self._longest, self._check_time, job)
         self._requests.put(job)
         try:
             return await job.future  # type: ignore[no-any-return]
@@ -90,6 +95,8 @@ class SessionQueue:
             raise
         finally:
             self.waiting -= 1
+            if job.timer is not None:
+                job.timer.cancel()
 
     def submit(self, work: Callable[[Database], object]) -> None:
         """Queue a call without waiting for its result."""
@@ -100,11 +107,37 @@ class SessionQueue:
         """The next job, called by the session's thread; None means stop."""
         return self._requests.get()
 
-    def started(self, session: SessionThread, job: Job) -> None:
-        """Start the time limit of a job that somebody waits for. Called in the event loop."""
-        if self._seconds and job.loop and job.future and not job.future.done():
-            late = self._seconds + GRACE_SECONDS
-            job.timer = job.loop.call_later(late, self._abandon, session, job)
+    @property
+    def _longest(self) -> float:
+        return self._seconds + GRACE_SECONDS
+
+    def _check_time(self, job: Job) -> None:
+        """Abandon the session if the job has run for too long; otherwise look again when it will
+        have. So the session need not wake the event loop when it begins with a job."""
+        if job.loop is None or job.future is None or job.future.done():
+            return
+        ran = 0.0 if job.started is None else time.monotonic() - job.started
+        if ran < self._longest:
+            job.timer = job.loop.call_later(self._longest - ran, self._check_time, job)
+        else:
+            self._abandon(self._session, job)
+
+    def finish(self, job: Job, found: Any, failure: BaseException | None) -> None:
+        """Hand a result to the event loop, called by the session's thread. The loop is woken once
+        for all the results that it has not taken yet."""
+        if job.loop is None:
+            return
+        self._finished.append((job, found, failure))
+        if not self._is_woken:
+            self._is_woken = True
+            with suppress(RuntimeError):  # the loop has ended, and nobody waits
+                job.loop.call_soon_threadsafe(self._deliver)
+
+    def _deliver(self) -> None:
+        self._is_woken = False  # first: whatever is finished from here on wakes the loop again
+        while self._finished:
+            job, found, failure = self._finished.popleft()
+            job.finish(found, failure)
 
     def _drop(self, job: Job) -> None:
         """The client no longer waits for this job."""
@@ -207,19 +240,16 @@ class SessionThread(threading.Thread):
             if job.is_dropped:
                 return
             self.job = job
-        loop = job.loop
         found: Any = None
         failure: BaseException | None = None
-        if loop is not None:
-            _call(loop, self._queue.started, self, job)
+        job.started = time.monotonic()
         try:
             found = self._run(job)
         except BaseException as error:
             failure = error
         with self._lock:
             self.job = None
-        if loop is not None:
-            _call(loop, job.finish, found, failure)
+        self._queue.finish(job, found, failure)
 
     def _run(self, job: Job) -> Any:
         if self._database is None:
@@ -267,8 +297,3 @@ class SessionPool:
 
 def _ending() -> LimitFault:
     return LimitFault(ENDING, code="cancelled", hint="try again when it is back")
-
-
-def _call(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *given: Any) -> None:
-    with suppress(RuntimeError):  # the loop has ended, and nobody waits
-        loop.call_soon_threadsafe(function, *given)
