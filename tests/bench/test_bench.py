@@ -71,7 +71,7 @@ def measured(little_garbage: None) -> list[Figure]:
     ]
     runs = (bench.run(name, SIZES.get(name, [300]), 1) for name in resident)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(monitoring, serving, "ITEMS_IN_A_TURN", 5)
+        patch.setattr(monitoring, "ITEMS_IN_A_TURN", 5)
         return list(chain.from_iterable(runs))
 
 

@@ -143,11 +143,10 @@ def test_a_client_that_goes_away_gives_up_its_place(
     connection = http.client.HTTPConnection("127.0.0.1", served.port)
     body = json.dumps({"insert": {"note": [["lost"]]}})
     connection.request("POST", TRANSACTIONS, body, {"content-type": "application/json"})
-    writer = served.service._writer
-    while writer.waiting < 2:
+    while served.service.waiting_writes < 2:
         pass
     connection.close()
-    while writer.waiting > 1:
+    while served.service.waiting_writes > 1:
         pass
     go_on.set()
     first.join()

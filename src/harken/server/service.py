@@ -140,6 +140,11 @@ class Service:
     def clients(self) -> int:
         return sum(feed.clients for feed in self.open_feeds.values())
 
+    @property
+    def waiting_writes(self) -> int:
+        """Changes that are queued or running."""
+        return self._writer.waiting
+
     # --- requests --------------------------------------------------------------------------
 
     async def views(self) -> str:
@@ -189,7 +194,7 @@ class Service:
 
     async def publish(self) -> None:
         """Something was written: publish it to those who follow."""
-        if self._feeds:
+        if self.open_feeds:
             self._tail.poke()
 
     # --- streams ---------------------------------------------------------------------------
