@@ -93,3 +93,25 @@ def test_what_is_right_is_left_alone(text: str) -> None:
 def test_every_piece_of_advice_is_a_sentence() -> None:
     for hints in (STATEMENTS, ONLY_IF_UNREAD, TYPES, FUNCTIONS):
         assert all(len(hint) > 3 for hint in hints.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("SELECT sume(amount) FROM sale", "no function sume", "did you mean sum?"),
+        ("SELECT cuont(amount) FROM sale", "no function cuont", "did you mean count?"),
+        ("SELECT lenght(shop) FROM sale", "no function lenght", "did you mean length?"),
+        ("SELECT zzzzzzzz(shop) FROM sale", "no function zzzzzzzz", "db.foreign"),
+        ("SELECT array_agg(shop) FROM sale", "aggregate", "string_agg"),
+        ("SELECT shop FROM sale WHERE shop ~ 'a'", "~ cannot", "regexp_like"),
+        ("SELECT shop FROM sale WHERE shop !~ 'a'", "! cannot", "NOT regexp_like"),
+        ("SELECT shop FROM sale WHERE shop = %s", "missing", "? or :name"),
+        ("SELECT shop FROM sale WHERE shop = %(a)s", "missing", "? or :name"),
+        ("SELECT shop FROM public.sale", "schema", "SHOW TABLES"),
+        ("SELECT shop FROM sale FOR UPDATE", "FOR UPDATE", "leave it out"),
+    ],
+)
+def test_names_and_signs_of_other_systems(text: str, message: str, hint: str) -> None:
+    said, advised = report(text)
+    assert message in said
+    assert hint in advised

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import cache
 
 from sqlglot import exp
 
-from harken.errors import LanguageError, ValueFault
+from harken.errors import LanguageError, ValueFault, nearest
 from harken.ir.terms import Constant, Parameter, Term
+from harken.lang.sql.aggregate_nodes import AGGREGATED
 from harken.lang.sql.arithmetic import SYMBOLS, arithmetic
 from harken.lang.sql.case_expressions import case, coalesce, greatest_or_least, if_, nullif
 from harken.lang.sql.comparisons import (
@@ -38,8 +40,9 @@ from harken.lang.sql.conversions import (
 from harken.lang.sql.expression_text import as_written
 from harken.lang.sql.function_rewrites import Once, rewrite_call
 from harken.lang.sql.lifting import Lifted
-from harken.lang.sql.operation_calls import PATTERNS, Call, constant, operation_call
-from harken.lang.sql.other_dialects import FUNCTIONS
+from harken.lang.sql.operation_calls import CALLS, PATTERNS, Call, constant, operation_call
+from harken.lang.sql.operation_calls import NAMED as CALLED
+from harken.lang.sql.other_dialects import replacement
 from harken.lang.sql.parameters import Given, name_of
 from harken.lang.sql.program_draft import FALSE, TRUE, Body, Draft
 from harken.lang.sql.random_calls import normal_distribution, random_value
@@ -112,9 +115,25 @@ def _refusal(draft: Draft, node: exp.Expr) -> LanguageError:
     if isinstance(node, ORDERED_FUNCTIONS):
         return draft.unsupported(node, unsupported_reason(node))
     written = as_written(node)
-    other = FUNCTIONS.get(written.partition("(")[0].lower())
-    hint = None if other is None else f"write {other}"
+    hint = replacement(written)
+    if hint is None and isinstance(node, exp.Anonymous) and node.name.lower() not in CALLED:
+        near = nearest(node.name.lower(), _function_names())
+        hint = f"did you mean {near}?" if near else _FUNCTIONS_ARE
+        return draft.unsupported(node, f"there is no function {node.name} in Harken's SQL", hint)
     return draft.unsupported(node, f"{written} is not supported in Harken's SQL yet", hint)
+
+
+_FUNCTIONS_ARE = (
+    "docs/reference/functions.md has them all; db.foreign(name, function) adds one of Python"
+)
+
+
+@cache
+def _function_names() -> tuple[str, ...]:
+    """The functions that are translated by their class, and those that are known by name."""
+    classes = {*FIRST, *THEN, *CALLS, *AGGREGATED, *NAMED}
+    known = {name.lower() for name, each in exp.FUNCTION_BY_NAME.items() if each in classes}
+    return (*sorted(known | {*CALLED}),)
 
 
 def _inner(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:

@@ -30,6 +30,7 @@ from harken.lang.sql.from_clause import join_from
 from harken.lang.sql.group_aggregates import fold_group, fold_values, is_fold
 from harken.lang.sql.grouping_sets import grouping_bits, rows_for_each_set, sets_of
 from harken.lang.sql.normalization import ONE, replace_columns
+from harken.lang.sql.other_dialects import replacement
 from harken.lang.sql.program_draft import Body, Draft
 from harken.lang.sql.query_rows import QueryRows, captured_by, define_rows
 from harken.lang.sql.scope import Field, FromItem, Scope
@@ -302,7 +303,9 @@ def _groups(
 def _argument(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term | None:
     """The argument of an aggregate; None if it only counts rows."""
     if type(node) not in AGGREGATED:
-        raise translation.draft.unsupported(node, unsupported_reason(node))
+        raise translation.draft.unsupported(
+            node, unsupported_reason(node), replacement(as_written(node))
+        )
     argument = node.this
     if isinstance(argument, exp.Distinct):
         if len(argument.expressions) > 1:

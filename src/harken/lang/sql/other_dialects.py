@@ -153,14 +153,57 @@ FUNCTIONS = {
     "printf": "format_number, lpad and ||",
     "typeof": "DESCRIBE",
     "total": "sum(x)",
+    "age": "datediff(a, b)",
+    "clock_timestamp": "current_timestamp()",
+    "regexp_i_like": "regexp_like(text, '(?i)' || pattern)",
 }
 """Functions of other systems, and what to write here."""
+
+PARTS = {
+    "FOR UPDATE or FOR SHARE": "leave it out: one transaction at a time changes the file",
+    "the name of a schema, other than default,": "write the name of the table alone; "
+    "SHOW TABLES and DESCRIBE name say what there is",
+    "a UNIQUE INDEX": "a table has UNIQUE (...) among its columns: CREATE OR ALTER TABLE adds it",
+}
+"""Parts of statements, as the message calls them, and what to write instead."""
+SIGNS = (
+    ("~", "write regexp_like(text, pattern)"),
+    ("!~", "write NOT regexp_like(text, pattern)"),
+    ("@>", "write contains(text, part)"),
+    ("%s", "parameters are ? or :name"),
+    ("%(", "parameters are ? or :name"),
+)
+"""Operators and parameters of other systems, and what to write here."""
+LEFT = 30
+"""How far back a sign may begin before the place where the parser stopped, as in `%(name)s`."""
+
+
+def sign_advice(text: str, place: int) -> str | None:
+    """What to write instead of a sign at a place that cannot be read.
+
+    >>> sign_advice("SELECT * FROM sale WHERE id = %s", 31)
+    'parameters are ? or :name'
+    """
+    for sign, hint in SIGNS:
+        if text.startswith(sign, place) or text.startswith(sign, max(0, place - 1)):
+            return hint
+    word = text[max(0, place - LEFT) : place].split()
+    return "parameters are ? or :name" if word and word[-1].startswith("%(") else None
 
 
 ALIKE = 0.7
 """How alike a word and the keyword that is meant are; FORM and FROM have 0.75."""
 TRIED = 5
 """How many words of a statement are tried."""
+
+
+def replacement(call: str) -> str | None:
+    """
+    >>> replacement("array_agg(shop)")
+    "write string_agg(x, ', ')"
+    """
+    other = FUNCTIONS.get(call.partition("(")[0].lower())
+    return None if other is None else f"write {other}"
 
 
 class Advice(NamedTuple):

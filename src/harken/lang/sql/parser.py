@@ -20,7 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from harken.errors import HarkenError, LanguageError, Span, SyntaxFault, ValueFault, nearest
 from harken.lang.sql.normalization import normalized_throughout
-from harken.lang.sql.other_dialects import TYPES, Advice, advice, misspelt
+from harken.lang.sql.other_dialects import PARTS, TYPES, Advice, advice, misspelt, sign_advice
 from harken.lang.sql.strict_parser import LONGEST_NUMBER, StrictParser, complaints
 from harken.lang.sql.supported_syntax import unknown_parts
 from harken.settings import SETTINGS
@@ -325,7 +325,10 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
     _check_words(DIALECT.tokenize(own) if explained else tokens, start if explained else 0)
     for part, what in unknown_parts(statement.node):
         raise LanguageError(
-            f"{what} is not in Harken's SQL", code="unsupported", span=statement.place(part)
+            f"{what} is not in Harken's SQL",
+            code="unsupported",
+            span=statement.place(part),
+            hint=PARTS.get(what),
         )
     return [statement]
 
@@ -449,6 +452,7 @@ def _fault(error: ParseError, text: str, offset: int) -> SyntaxFault:
         f"{word} cannot stand here" if unexpected else f"something is missing after {word}",
         code="syntax",
         span=Span(offset + place, offset + max(place + len(word), place + 1)),
+        hint=sign_advice(text, place),
     )
 
 

@@ -104,7 +104,7 @@ PARTS: dict[type[exp.Expr], str] = {
 PART_NAMES: dict[tuple[type[exp.Expr], str], str] = {
     (exp.Rollback, "savepoint"): "a savepoint",
     (exp.Delete, "tables"): "DELETE that does not say FROM",
-    (exp.Create, "unique"): "a UNIQUE INDEX (a table has UNIQUE (...) among its columns)",
+    (exp.Create, "unique"): "a UNIQUE INDEX",
     (exp.Select, "locks"): "FOR UPDATE or FOR SHARE",
     (exp.Table, "pivots"): "PIVOT",
     (exp.Table, "sample"): "TABLESAMPLE",

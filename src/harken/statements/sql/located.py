@@ -24,6 +24,7 @@ from harken.ir.schema import Function, FunctionKind
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.program_draft import unknown_column
 from harken.lang.sql.type_names import type_name
+from harken.packages import needs
 from harken.statements.declaring import declare_stored
 
 FORMATS = ("lake", "delta", "parquet", "csv", "json")
@@ -52,7 +53,8 @@ def create_located(
     key: Sequence[str],
 ) -> None:
     try:
-        place = _place(statement, declared, Roots(runtime.settings["lake_roots"]))
+        with needs("lake"):
+            place = _place(statement, declared, Roots(runtime.settings["lake_roots"]))
     except HarkenError as error:
         error.hint = in_sql(error.hint)
         raise
