@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from harken.errors import EvaluationError
-from harken.propagation.consumer import DEFERRED, IMMEDIATE, Consumer, PendingAction
+from harken.propagation.consumer import DEFERRED, IMMEDIATE, Consumers, PendingAction
 from harken.propagation.network import Network
 from harken.propagation.trace import Trace
 from harken.propagation.wave import ViewChange
@@ -39,7 +39,7 @@ class CheckPhase:
     def __init__(self, network: Network, trace: Trace) -> None:
         self._network = network
         self.trace = trace
-        self.consumers: list[Consumer] = []
+        self.consumers = Consumers()
         self.limit = ROUND_LIMIT
         self.failing: set[str] = set()
         """The views whose rows cannot be computed at present; until then they count as empty."""
@@ -53,15 +53,15 @@ class CheckPhase:
             self._act(IMMEDIATE)
             return
         self._propagate()
-        for consumer in self.consumers:
+        for consumer in self.consumers.overriding("begin_check"):
             consumer.begin_check()
         try:
             self._act(coupling)
             self._recheck_failing()
-            for consumer in self.consumers:
+            for consumer in self.consumers.overriding("settle"):
                 consumer.settle()
         finally:
-            for consumer in self.consumers:
+            for consumer in self.consumers.overriding("end_check"):
                 consumer.end_check()
 
     def _act(self, coupling: str) -> None:
@@ -75,7 +75,7 @@ class CheckPhase:
 
     def _next(self, coupling: str) -> PendingAction | None:
         for wanted in dict.fromkeys((IMMEDIATE, coupling)):
-            for consumer in self.consumers:
+            for consumer in self.consumers.overriding("next_action"):
                 action = consumer.next_action(wanted)
                 if action is not None:
                     return action
@@ -121,7 +121,7 @@ class CheckPhase:
         if not (self._has_received or self.failing or self._network.graph.redefined):
             return NOTHING_RECEIVED
         return CheckState(
-            tuple(consumer.snapshot() for consumer in self.consumers),
+            tuple(consumer.snapshot() for consumer in self.consumers.all),
             frozenset(self.failing),
             frozenset(self._network.graph.redefined),
         )
@@ -130,13 +130,13 @@ class CheckPhase:
         if state is NOTHING_RECEIVED:
             self.forget()
             return
-        for consumer, each in zip(self.consumers, state.consumers, strict=True):
+        for consumer, each in zip(self.consumers.all, state.consumers, strict=True):
             consumer.restore(each)
         self.failing, self._network.graph.redefined = set(state.failing), set(state.redefined)
 
     def forget(self) -> None:
         """The transaction ended: no action of it is left."""
-        for consumer in self.consumers:
+        for consumer in self.consumers.all:
             consumer.forget()
         self.failing.clear()
         self._network.graph.redefined.clear()

@@ -118,3 +118,25 @@ class Consumer:
 
     def after_transaction(self) -> None:
         """The transaction was committed or rolled back."""
+
+
+class Consumers:
+    """The registered consumers, in order. A transaction calls a dozen hooks of each, most of which
+    do nothing, so those that override a hook are looked up once."""
+
+    def __init__(self) -> None:
+        self.all: list[Consumer] = []
+        self._overriding: dict[str, list[Consumer]] = {}
+
+    def register(self, consumer: Consumer) -> None:
+        self.all.append(consumer)
+        self._overriding.clear()
+
+    def overriding(self, hook: str) -> list[Consumer]:
+        """The consumers with a hook of their own, by the name of the method."""
+        found = self._overriding.get(hook)
+        if found is None:
+            default = getattr(Consumer, hook)
+            found = [each for each in self.all if getattr(type(each), hook) is not default]
+            self._overriding[hook] = found
+        return found

@@ -229,7 +229,9 @@ def test_explain_says_why_all_rounds_are_computed_again() -> None:
             db.sql(f"CREATE TABLE edge (x INT NOT NULL, y INT); CREATE VIEW ways AS {query}")
             with db.monitor("ways"):
                 _, choice, used = _told(db)
-            assert choice.startswith("r, with UNION ALL: with any strategy all rounds are computed")
+            assert choice.startswith(
+                "r, with UNION ALL: with any strategy all rounds are recomputed"
+            )
             assert choice.endswith(f", because {reason}")
             assert used == "in use: auto; all rounds are recomputed at each change, and compared"
             lines = [row[0] for row in db.sql(f"EXPLAIN {query}").rows]
