@@ -42,6 +42,18 @@ def test_an_empty_database_says_that_it_is_empty() -> None:
     assert "is empty; --db FILE" in str(caught.value.hint)
 
 
+def test_a_value_of_another_type_names_its_column() -> None:
+    with harken.connect() as db:
+        db.sql("CREATE TABLE sale (id INT, shop STRING)")
+        for text, values in (
+            ("INSERT INTO sale VALUES ('x', 'y')", None),
+            ("INSERT INTO sale VALUES (?, ?)", ["x", "y"]),
+        ):
+            with pytest.raises(harken.TypeFault) as caught:
+                db.sql(text, values)
+            assert str(caught.value) == "column id: STRING cannot be stored as BIGINT"
+
+
 def test_a_format_of_dates_of_another_system_is_told_how_to_write_it() -> None:
     with harken.connect() as db, pytest.raises(harken.HarkenError) as caught:
         db.sql("SELECT to_char(DATE '2026-01-01', 'YYYY')")

@@ -26,6 +26,8 @@ from harken.statements.sql.materialized_views import kept_name
 
 MOST_LINES = 20
 """The longest text in lines, unless a view has more warnings."""
+STORED_TABLE = "its rows are changed by statements, and recorded as they change"
+LAKE_TABLE = "its rows are in a lake; each step, as of `harken pipeline run`, finds what changed"
 MOST_LISTED = 4
 """The most lines for each part of the text; JSON has all."""
 
@@ -126,7 +128,8 @@ def summarise_function(internals: Internals, function: Function, title: str) -> 
             changes = ("nobody follows it here: its rows are computed when they are read",)
         warnings = untold(view.program)
     if relation.kind is Kind.STORED and not function.materialized:
-        reads, changes = (), ("its rows are changed by statements, and recorded as they change",)
+        is_lake = internals.runtime.engine.is_in_lake(relation)
+        reads, changes = (), (LAKE_TABLE if is_lake else STORED_TABLE,)
     stored = (*own, *_kept(nodes), *_budget(internals, nodes))
     return Summary(
         "function",

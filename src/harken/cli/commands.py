@@ -70,8 +70,7 @@ def pipeline_run(
     ] = False,
     format: Output = Format.TEXT,
 ) -> None:
-    """Process the changes of the inputs in one transaction, together with what rules do in
-    response.
+    """Process what has changed in the inputs, and what rules do about it, in one transaction.
 
     Standard output has what rules print, and a line for each step that found changes.
     """

@@ -133,8 +133,11 @@ class BackslashCommands:
     def _include(self, name: str) -> None:
         try:
             text = Path(name).expanduser().read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise HarkenError(f"{name} cannot be read: {error}", code="cannot-read") from None
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise HarkenError(f"{name} cannot be read: {reason}", code="cannot-read") from None
+        except UnicodeDecodeError:
+            raise HarkenError(f"{name} is not UTF-8", code="not-utf-8") from None
         self._loop.run_file(text, name)
 
     def _watch(self, rest: str) -> None:

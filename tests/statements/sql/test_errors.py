@@ -50,7 +50,8 @@ SAID = {
     "the tables there are a",
     "SELECT m * m FROM a": "1:1: [overflow] a decimal does not fit: in units of its last digit it "
     "has more than 64 bits|use fewer digits behind the point: CAST(... AS DECIMAL(18, 2))",
-    "CREATE TABLE z (k INT DEFAULT 'x')": "1:1: [type-mismatch] STRING cannot be stored as BIGINT|"
+    "CREATE TABLE z (k INT DEFAULT 'x')": "1:1: [type-mismatch] column k: "
+    "STRING cannot be stored as BIGINT|"
     "convert it: CAST(... AS BIGINT)",
     "CREATE TABLE z (d DATE DEFAULT 'x')": '1:1: [bad-value] "x" is not a date|'
     "leave such texts out, or use TRY_CAST",

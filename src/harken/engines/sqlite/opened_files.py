@@ -39,7 +39,11 @@ def check_path(path: str, read_only: bool) -> None:
     if os.path.isfile(path) and 0 < os.path.getsize(path) < HEADER:
         raise faults.not_a_database()  # SQLite would take a file of one byte for an empty one
     if read_only and not os.path.exists(path):
-        raise StorageError(f"there is no database at {path}", code="cannot-open")
+        raise StorageError(
+            f"there is no database at {path}",
+            code="cannot-open",
+            hint="check the path; `harken run FILE --db PATH` creates a database",
+        )
 
 
 def identify(raw: apsw.Connection) -> bool:

@@ -17,7 +17,7 @@ from harken.database.evaluation import decode_rows
 from harken.database.function_tables import SqlTables, is_table
 from harken.database.runtime import Runtime, StatementCounts
 from harken.engines.protocol import RunWith
-from harken.ir.relations import Kind
+from harken.ir.relations import Column, Kind
 from harken.ir.schema import Function
 from harken.ir.terms import Constant
 from harken.lang.sql.conversions import literal_term
@@ -277,7 +277,7 @@ def _insert(statement: Statement, node: exp.Insert, runtime: Runtime) -> Form | 
     columns: list[list[Cell]] = [[] for _ in names]
     for column, position in zip(table.columns, table.positions, strict=True):
         at = names.index(column.name)
-        made = _column([row[at] for row in rows], column.type, statement)
+        made = _column([row[at] for row in rows], column, statement)
         if made is None:
             return None
         columns[position] = made
@@ -288,7 +288,7 @@ def _items(node: exp.Expr) -> list[exp.Expr]:
     return list(node.expressions) if isinstance(node, exp.Tuple) else [node]
 
 
-def _column(nodes: Sequence[exp.Expr], wanted: Type, statement: Statement) -> list[Cell] | None:
+def _column(nodes: Sequence[exp.Expr], column: Column, statement: Statement) -> list[Cell] | None:
     """How the values of one column are made; None if they are not all of one type, or computed."""
     kinds = set()
     cells: list[Cell] = []
@@ -300,13 +300,13 @@ def _column(nodes: Sequence[exp.Expr], wanted: Type, statement: Statement) -> li
             continue
         if isinstance(value, Lifted):
             kinds.add(value.args["kind"])
-            cells.append(_cell(value, is_negative, wanted, statement))
+            cells.append(_cell(value, is_negative, column, statement))
             continue
         known = _constant(value, statement)
         if known is None:
             return None
         kinds.add(known.type)
-        stored = converter(known.type, wanted, statement)(_encoded(known, is_negative))
+        stored = converter(known.type, column, statement)(_encoded(known, is_negative))
         cells.append(lambda values, stored=stored: stored)  # type: ignore[misc]
     return cells if len(kinds) <= 1 else None
 
@@ -322,10 +322,10 @@ def _encoded(constant: Constant, is_negative: bool) -> Any:
     return encode(-value if is_negative else value, constant.type)
 
 
-def _cell(node: Lifted, is_negative: bool, wanted: Type, statement: Statement) -> Cell:
+def _cell(node: Lifted, is_negative: bool, column: Column, statement: Statement) -> Cell:
     slot, kind = int(node.args["slot"]), node.args["kind"]
     encode = encoder(kind)
-    convert = None if kind == wanted else converter(kind, wanted, statement)
+    convert = None if kind == column.type else converter(kind, column, statement)
     if is_negative:
         return lambda values: _converted(encode(-values[slot]), convert)
     if convert is None:

@@ -86,7 +86,7 @@ class RowChanges:
         for column, position in zip(table.columns, table.positions, strict=True):
             if column.name in given:
                 at = given.index(column.name)
-                makers.append((position, at, converter(found.types[at], column.type, statement)))
+                makers.append((position, at, converter(found.types[at], column, statement)))
             else:
                 makers.append((position, None, defaults.get(column.name, repeat(None))))
         rows = []
@@ -174,7 +174,7 @@ class RowChanges:
         places = []
         for name, type_ in zip(names, types, strict=True):
             at = next(i for i, column in enumerate(table.columns) if column.name == name)
-            convert = converter(type_, table.columns[at].type, statement)
+            convert = converter(type_, table.columns[at], statement)
             places.append((table.positions[at], convert))
         return places
 
@@ -275,7 +275,7 @@ def defaults(
         query = exp.select(default.this.copy())
         is_drawn = has_random_call(default)
         value = reading.rows(created, query.from_(f"range({rows})") if is_drawn else query)
-        convert = converter(value.types[0], column.type, created)
+        convert = converter(value.types[0], column, created)
         values = [convert(each) for (each,) in value.rows]
         found[column.name] = iter(values) if is_drawn else repeat(values[0])
     return found

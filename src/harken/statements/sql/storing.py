@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harken.errors import TypeFault
+from harken.ir.relations import Column
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.type_names import is_numeric, type_name
 from harken.values.builtin_functions import FUNCTIONS
@@ -21,8 +22,9 @@ from harken.values.types import (
 )
 
 
-def converter(given: Type, wanted: Type, statement: Statement) -> Any:
-    """A function that converts stored values of one type to another."""
+def converter(given: Type, column: Column, statement: Statement) -> Any:
+    """A function that converts stored values of a type to that of a column."""
+    wanted = column.type
     if given == wanted:
         return _same
     if given == TEXT and wanted in (DATE, TIMESTAMP):
@@ -41,7 +43,7 @@ def converter(given: Type, wanted: Type, statement: Statement) -> Any:
     def only_null(value: Any) -> None:
         if value is not None:
             raise TypeFault(
-                f"{type_name(given)} cannot be stored as {type_name(wanted)}",
+                f"column {column.name}: {type_name(given)} cannot be stored as {type_name(wanted)}",
                 code="type-mismatch",
                 span=statement.span,
                 hint=f"convert it: CAST(... AS {type_name(wanted)})",
