@@ -325,6 +325,8 @@ class Transactions:
         if self._blocks or self._statements:
             with self.statement():
                 return work()
+        # Before the transaction: a rollback would undo what a new schema makes of temporary tables.
+        self.refresh()
         self.begin()
         self._statements += 1
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import harken
@@ -40,3 +42,22 @@ def run(texts: list[str], kept: int) -> list[object]:
 )
 def test_constants_are_those_of_the_text(texts: list[str]) -> None:
     assert run(texts, 1000) == run(texts, 0)
+
+
+def test_a_failing_statement_is_the_first_to_meet_a_new_schema(tmp_path: Path) -> None:
+    path = tmp_path / "stock.db"
+    insert = "INSERT INTO c (id) VALUES (7)"
+    with harken.connect(path) as one, harken.connect(path) as two:
+        one.sql("CREATE TABLE c (id INT PRIMARY KEY, v INT CHECK (v < 10))")
+        one.sql("CREATE MATERIALIZED VIEW mv AS SELECT v, count(*) AS n FROM c GROUP BY v")
+        one.sql(insert)
+        two.sql("UPDATE c SET v = 7 WHERE id = 10")
+        with pytest.raises(harken.HarkenError, match="already has a row"):
+            two.sql(insert)
+        one.sql("ALTER TABLE c ADD COLUMN x INT DEFAULT 100")
+        for _ in range(2):
+            with pytest.raises(harken.HarkenError, match="already has a row"):
+                two.sql(insert)
+        two.sql("UPDATE c SET v = 1 WHERE id = 7")
+        assert two.sql("SELECT * FROM c").rows == [(7, 1, 100)]
+        assert two.sql("SELECT * FROM mv").rows == [(1, 1)]
