@@ -159,3 +159,36 @@ def test_the_glossary_has_each_term_once_and_in_order() -> None:
     terms = re.findall(r"^\*\*(.+?)\*\*", glossary, re.MULTILINE)
     assert terms
     assert terms == sorted(set(terms), key=str.casefold)
+
+
+PATH = re.compile(r"`([\w.-]+(?:/[\w.-]*)+|[\w-]+\.(?:py|md|lark|json|toml))`")
+PLAN_OF_THE_HOUSE = (ROOT / "docs/architecture.md").read_text("utf-8")
+
+
+def missing_paths(text: str) -> list[str]:
+    """The paths in a text that do not exist; NAME stands for any language.
+
+    >>> missing_paths("`api/step.py`, `tests/cases/`, `lang/NAME` and `api/no_such_file.py`")
+    ['api/no_such_file.py']
+    """
+    roots = (ROOT / "src/harken", ROOT, ROOT / "tests", ROOT / "docs")
+    return [
+        path
+        for path in PATH.findall(text)
+        if not any((root / path.replace("NAME", "sql")).exists() for root in roots)
+    ]
+
+
+def test_every_path_of_the_floor_plan_exists() -> None:
+    assert not missing_paths(PLAN_OF_THE_HOUSE)
+
+
+def test_the_floor_plan_says_where_strategies_are_registered() -> None:
+    (row,) = (line for line in PLAN_OF_THE_HOUSE.splitlines() if line.startswith("| a strategy |"))
+    assert "`maintenance/strategies/registry.py`" in row
+    assert not missing_paths(row)
+
+
+@pytest.mark.parametrize("text", ["`api/no_such_file.py`", "`no_such_folder/`", "`nothing.py`"])
+def test_a_path_that_does_not_exist_is_found(text: str) -> None:
+    assert missing_paths(text)

@@ -40,12 +40,35 @@ PHRASES = {
     r"\bcan be had\b|\bto be had\b": "say what is available, or where it comes from",
     r"\bby and by\b|\ball in all\b": "leave it out",
     r"\bin the place of\b": "replaces, or instead of",
+    r"\bthe newest last\b": "oldest first",
+    r"\bhow far the wave has\b": "say which nodes were visited",
+    r"\ball below (it|them) is known\b": "say which nodes have been computed",
+    r"\bIs it settled\b": "say whether there is anything to choose",
+    r"\bgoes naive\b": "is recomputed",
+    r"\bnot what they take now\b": "the measurements are out of date",
+    r"\bSo many (more )?(changes|seconds|of them)\b": "the number of ..., or this many ...",
+    r"\bwhat is told to\b": "what is delivered to, or reported",
+    r"\bhow long they take at the least\b": "a lower bound",
+    r'(?<!")\bis_far\b': (
+        "is_in_lake of a relation, reads_lake of a node, is_remote in the planner; files have it"
+    ),
     r"\bthe path that parses nothing\b": "the fast path, which skips the parser",
 }
 
 NAMES = {
     "Desk": "a queue of calls to one session",
     "of_far": "say that a relation is in the lake",
+    "is_of_far": "reads_lake",
+    "counts_far": "has_spark",
+    "Course": "a history: RecursionHistory",
+    "Outlay": "an investment",
+    "Because": "a conjunction is no class: DecisionReason",
+    "to_turn": "to_switch",
+    "says_the_same": "has_same_definition",
+    "is_told": "is_reported: by the code that makes the change",
+    "last_look": "last_evaluation",
+    "note_way": "note_strategy",
+    "_go_by_experience": "_run_measured",
     "Departure": "a client disconnects",
 }
 
@@ -67,3 +90,19 @@ def test_a_phrase_that_nobody_says_aloud(phrase: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_that_does_not_tell(name: str) -> None:
     assert not _hits(re.compile(rf"\b_?{name}\b")), NAMES[name]
+
+
+QUESTION = re.compile(
+    r'^ *"""(Is|Are|Was|Were|Has|Have|Do|Does|Did|Can|May|Would|Will|Should)\b[^"]*\?', re.MULTILINE
+)
+
+
+@pytest.mark.parametrize("folder", ["maintenance", "propagation"])
+def test_a_docstring_is_a_statement(folder: str) -> None:
+    """`Is it kept?` leaves open who answers: `Whether it is kept` says what is returned."""
+    questions = [
+        f"{path.name}: {found.group().strip()}"
+        for path in (ROOT / "src/harken" / folder).rglob("*.py")
+        for found in QUESTION.finditer(path.read_text("utf-8"))
+    ]
+    assert not questions

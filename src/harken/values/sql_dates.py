@@ -15,7 +15,7 @@ from harken.values.failures import bad_argument, outside_calendar
 from harken.values.pattern_size import shown
 
 MONTH = 31 * 86_400
-"""So many seconds a month has where parts of one are counted."""
+"""The seconds of a month, for fractions of a month."""
 MINUTE = 60_000_000
 EARLIEST, LATEST = (
     encode_timestamp(each.replace(tzinfo=datetime.UTC))

@@ -1,9 +1,10 @@
-"""Records that Harken keeps for itself in the database file: logs, outboxes, measurements, moments.
+"""Harken's own records in the database file: logs, outboxes, measurements, moments.
 
-They are no relations: no plan reads them, nothing watches them, and their rows are plain numbers
-and texts. They are written in the open transaction, and a rollback takes them back with it.
+They are not relations: no plan reads them, nothing watches them, and their rows are plain numbers
+and texts. They are written in the open transaction, and a rollback undoes them.
 
-Law: `find` gives the records that were added, changed and not removed, in the order of the key.
+Law: `find` returns the records that were added, changed and not removed, in the order of the
+key.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import Any, Literal, Protocol
 from harken.values.rows import Row
 
 Conditions = Mapping[str, Any]
-"""Values that columns have to have; none for all records."""
+"""The values that columns must have; none selects all records."""
 Above = tuple[str, Any]
-"""A column, and the value that it is above."""
+"""A column and a bound on its value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,10 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class RecordKind:
-    """What one kind of record holds, and where.
+    """The columns of one kind of record, and where it is stored.
 
-    A `numbered` kind has one integer as its key; a record that is added with None there gets the
-    next number. A record goes when its `parent` does, whose key is then the first column of its
-    own.
+    A `numbered` kind has one integer as its key; a record added with None there gets the next
+    number. A record is deleted with the record of its `parent`, whose key is its first column.
     """
 
     name: str
@@ -41,26 +41,26 @@ class RecordKind:
     key: tuple[str, ...]
     numbered: bool = False
     unique: tuple[str, ...] = ()
-    """Columns that are different together in all records, beside the key."""
+    """Columns that are together unique, besides the key."""
     parent: RecordKind | None = None
     ordered_by: str | None = None
-    """A column by which records are often read, beside the key."""
+    """A column that records are often read by, besides the key."""
     temporary: bool = False
-    """Are the records of this session only?"""
+    """Whether the records exist for this session only."""
 
 
 COUNTERS = RecordKind(
     "harken_meta", (Field("key", "text"), Field("value", "integer")), key=("key",)
 )
-"""Numbers that only grow. Every file has them."""
+"""Counters that only increase. Every file has them."""
 
 
 class Records(Protocol):
     def exist(self, kind: RecordKind) -> bool:
-        """Is there room for them in the file?"""
+        """Whether the table of this kind exists."""
 
     def make_room(self, kind: RecordKind) -> None:
-        """Before the first is added. Does nothing where there is room."""
+        """Create the table of this kind, unless it exists."""
 
     def add(self, kind: RecordKind, record: Sequence[Any], *, replace: bool = False) -> None:
         """Add a record, or replace the one with its key."""
@@ -73,7 +73,7 @@ class Records(Protocol):
         above: Above | None = None,
         limit: int | None = None,
     ) -> list[Row]:
-        """Whole records in the order of the key, or of the column that they are to be above."""
+        """Complete records in the order of the key, or of the column in `above`."""
 
     def change(
         self,
@@ -84,21 +84,21 @@ class Records(Protocol):
         add: Mapping[str, float] | None = None,
         if_none: Conditions | None = None,
     ) -> list[Row]:
-        """Give columns new values, add to what they hold, or give them one where they have none;
-        each column in one of these ways. The result is the records as they are then."""
+        """Set columns to new values, add to them, or set them if they are NULL; each column in one
+        of these three. Returns the changed records."""
 
     def remove(
         self, kind: RecordKind, conditions: Conditions, *, up_to: Above | None = None
     ) -> None:
-        """Remove those with these values, perhaps only up to a value of a column."""
+        """Remove the records with these values, perhaps only those up to a value of a column."""
 
     def remove_oldest(self, kind: RecordKind, keep: int) -> None:
-        """Leave about so many of those that were added last."""
+        """Remove all but about the last `keep` records that were added."""
 
     def size(
         self, kind: RecordKind, column: str, conditions: Conditions, *, up_to: Above | None = None
     ) -> tuple[int, int]:
-        """How many there are, and how many bytes a column of text takes in them."""
+        """The number of records, and the bytes that a text column takes in them."""
 
     def count_up(self, key: str) -> int:
-        """The next number of a counter, which begins with 1."""
+        """The next number of a counter, which starts at 1."""

@@ -1,15 +1,15 @@
-"""Two ways to evaluate the same recursive query, in turns: on demand, and as a whole.
+"""Two evaluations of the same recursive query that race: on demand, and of whole relations.
 
-On demand, a recursion derives only what is asked for (`calculus.magic`). That is a millionth of the
-work for one node of a large graph, and many times the work where the questions are more than the
-answers: `tak(x, y, z, v)` asks for rows that only the rows of other questions name. No estimate
-tells which it is, because both depend on rows that are not there yet. So evaluation starts on
-demand, and when that has taken a moment, evaluation of whole relations starts beside it in tables
-of its own. Each works as long as the other has; whoever ends first answers.
+On demand, a recursion derives only rows that the query can need (`calculus.magic`). For one node of
+a large graph that can be a millionth of the work; where there are more demanded keys than rows, as
+in `tak(x, y, z, v)`, it can be many times the work. No estimate can tell, because both depend on
+rows that are not derived yet. So evaluation starts on demand. After a head start, the evaluation of
+whole relations starts beside it, in tables of its own. The two alternate with about equal work, and
+the first to finish answers.
 
-Law: the rows are the same either way, and evaluation takes a small multiple of the better one's
-work. An error of the whole evaluation is not an error of the query: it computes rows that nobody
-asked for.
+Law: both give the same rows, and the race takes a small multiple of the faster one's work. An error
+of the whole evaluation is not an error of the query: it also computes rows that the query does not
+need.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ from harken.engines.sqlite.sql_expressions import quote
 from harken.errors import EvaluationError, is_of_data
 
 HEAD_START = 200
-"""The work that evaluation on demand may take before the whole is tried beside it: 20 ms."""
+"""The work of evaluation on demand before the whole evaluation starts beside it: 20 ms."""
 SHORT_START = 8
-"""Where the whole has been faster before, this part of its work is left to evaluation on demand to
-prove better."""
+"""If the whole evaluation was faster last time, the head start is its work divided by this."""
 LEAD = 4
-"""Whoever works is at most this part of its work ahead of the other when it stops."""
-TO_THE_END = 2**62
+"""When one evaluation pauses, it is ahead of the other by at most its work divided by this."""
+NO_LIMIT = 2**62
 
 
 class Candidate(Protocol):
@@ -61,14 +60,14 @@ class Candidate(Protocol):
 
 @dataclass(slots=True)
 class Rival:
-    """The evaluation of whole relations beside one on demand, compiled when it is first tried."""
+    """The evaluation of whole relations, compiled when a race first needs it."""
 
     compile: Callable[[], Candidate]
     query: Candidate | None = None
-    is_out: bool = False
-    """It has failed where evaluation on demand had not."""
+    has_failed: bool = False
+    """Whether it has failed, so that it is not tried again."""
     work: int | None = None
-    """What it took when it was faster, the last time."""
+    """Its work when it last won; None if it did not win the last race."""
 
     def head_start(self) -> int:
         if self.work is None:
@@ -89,19 +88,19 @@ class Rival:
             self.query.release()
 
 
-class _Course:
-    """One of the two on its way."""
+class _Racer:
+    """One of the two evaluations in a race, with the work that it has done."""
 
-    def __init__(self, query: Candidate, bind: Bind, is_careful: bool) -> None:
+    def __init__(self, query: Candidate, bind: Bind, limits_inserts: bool) -> None:
         self.connection = query.connection
         self.work = 0
         self.until = 0
         self.is_done = False
-        insert = self._insert_within if is_careful else None
+        insert = self._insert_within if limits_inserts else None
         self._steps = _steps(query, bind, insert)
 
     def advance(self, until: int) -> bool:
-        """Go on until this much work is done; true at the end."""
+        """Continue until this much work is done; true if it has finished."""
         self.until = until
         while not self.is_done and self.work < until:
             before = self.connection.work
@@ -115,9 +114,10 @@ class _Course:
     def _insert_within(
         self, table: Table, statement: Statement, values: tuple[object, ...]
     ) -> int | None:
-        """Insert the rows of a statement that reads no portion of new rows, and so may take any
-        time: they come here first, because SQLite cannot break off what changes a table without
-        rolling back the transaction. None if it took too much, and is to be tried again."""
+        """Insert the rows of a statement that does not read a portion of new rows, and so may take
+        any time. The rows are fetched first, because SQLite cannot interrupt a statement that
+        changes a table without rolling back the transaction. None if the limit was exceeded; the
+        statement is tried again later."""
         most = max(HEAD_START, self.until - self.work)
         rows = self.connection.attempt(statement.select, values, most)
         if not rows:
@@ -129,47 +129,46 @@ class _Course:
 
 
 def evaluate(query: Candidate, rival: Rival, bind: Bind) -> Candidate:
-    """Run the fixpoints of one of the two to their end, and return it. The caller clears the
-    tables of both."""
-    demanded = _Course(query, bind, is_careful=False)
-    if demanded.advance(TO_THE_END if rival.is_out else rival.head_start()):
+    """Run the race, and return the query that finished. The caller clears the tables of both."""
+    demanded = _Racer(query, bind, limits_inserts=False)
+    if demanded.advance(NO_LIMIT if rival.has_failed else rival.head_start()):
         return query
-    whole = _rivalling(rival, bind)
+    whole = _start_whole(rival, bind)
     ahead = max(HEAD_START, 2 * (rival.work or 0))
     while whole is not None:
         ahead = max(ahead, demanded.work + demanded.work // LEAD + 1)
-        if not _goes_on(whole, ahead, rival):
+        if not _advance_whole(whole, ahead, rival):
             break
         if whole.is_done:
             rival.work = whole.work
             return rival.compiled()
         if demanded.advance(whole.work + whole.work // LEAD + 1):
             break
-    demanded.advance(TO_THE_END)
+    demanded.advance(NO_LIMIT)
     rival.work = None
     return query
 
 
-def _rivalling(rival: Rival, bind: Bind) -> _Course | None:
-    """The whole evaluation before its first step; None if its statements are too long for
-    SQLite."""
+def _start_whole(rival: Rival, bind: Bind) -> _Racer | None:
+    """The whole evaluation, not started yet; None if its statements are too long for SQLite."""
     try:
-        return _Course(rival.compiled(), bind, is_careful=rival.work is None)
+        return _Racer(rival.compiled(), bind, limits_inserts=rival.work is None)
     except EvaluationError as error:
         if not is_of_data(error):
             raise
-        rival.is_out = True
+        rival.has_failed = True
         return None
 
 
-def _goes_on(whole: _Course, until: int, rival: Rival) -> bool:
-    """Advance, unless that fails: perhaps on a row that nobody asked for."""
+def _advance_whole(whole: _Racer, until: int, rival: Rival) -> bool:
+    """Advance the whole evaluation; false if it failed, perhaps on a row that the query does not
+    need."""
     try:
         whole.advance(until)
     except EvaluationError as error:
         if not is_of_data(error):
             raise
-        rival.is_out = True
+        rival.has_failed = True
         return False
     return True
 

@@ -1,17 +1,16 @@
 """A compiled wave is the body of one trigger: SQLite runs all of it as one prepared statement.
 
-The trigger stands on a temporary view that has no rows. An INSERT into the view fires it; the body
-begins with guards, and an error anywhere undoes the whole statement (ABORT), so that what could not
-be done this way has not happened.
+The trigger belongs to an empty temporary view. An INSERT into the view fires it. The body begins
+with guards, and an error anywhere rolls back the whole statement (ABORT), so a wave that fails has
+no effect.
 
 Changed members of totals, and changed rows of materialised views, are inserted into more such
-views.
-Their triggers take in one row at a time, by its key: a statement over all changed rows (`key IN
-(SELECT ...)`) is one for which SQLite may prefer to read the whole table. What someone reads stays
-in a scratch table until the next wave.
+views. Their triggers apply one row at a time, by its key: for a statement over all changed rows
+(`key IN (SELECT ...)`) SQLite may prefer to read the whole table. The changes that consumers read
+stay in a scratch table until the next wave.
 
-Temporary names are written without a schema, because a trigger must not name one; SQLite looks for
-them among the temporary tables first.
+Temporary names are written without a schema, because a trigger must not name one; SQLite searches
+the temporary tables first.
 """
 
 from __future__ import annotations
@@ -54,12 +53,12 @@ ABORT = "harken: this wave is not for the compiled program"
 
 
 class NotCompiled(Exception):
-    """A step that has no program here."""
+    """A step that cannot be compiled."""
 
 
 class Waves:
     def __init__(self, connection: Connection, resident: type[protocol.Query]) -> None:
-        """Only queries of the class `resident` are one SELECT that SQLite can run by itself."""
+        """Only queries of the class `resident` are a single SELECT that SQLite can run alone."""
         self._connection = connection
         self._resident = resident
 
@@ -84,12 +83,12 @@ class CompiledWave:
     _tables: list[str] = field(default_factory=list)
     _views: list[str] = field(default_factory=list)
     _read: dict[str, str] = field(default_factory=dict)
-    """By the name of a view, the statement for its change."""
+    """The statement that reads the change of each view, by its name."""
     _versions: int | None = None
-    """The commits of others that are known to what is kept in this session."""
+    """SQLite's data version for which the state kept in this session is valid."""
     _insert: str = ""
     _listed: list[ListedInFile] = field(default_factory=list)
-    """What it reads that lies in the file."""
+    """The kept state in the file that it reads."""
 
     # --- making it ---------------------------------------------------------------------------
 
@@ -127,33 +126,34 @@ class CompiledWave:
         kept = step.kept
         if not isinstance(kept, TotalsTable):
             raise NotCompiled
-        rows = self._taking_in(kept.gathered, kept.taking_in(_delta(step.delta), ABORT))
+        rows = self._row_trigger_view(kept.gathered, kept.taking_in(_delta(step.delta), ABORT))
         for query, weight in step.change:
             yield kept.gathering(query, weight, self._select(query), rows)
         yield kept.settling(_delta(step.delta))
 
     def _apply(self, step: Apply) -> Iterator[str]:
-        """A row that comes or goes several times is left to the interpreter."""
+        """Apply a change to a table. A row with a weight other than 1 or -1 aborts, and the
+        interpreter handles it."""
         relation = step.relation
         names = [f"c{i}" for i in range(relation.arity)]
         columns, new = ", ".join(names), ", ".join(f"NEW.{each}" for each in names)
         table = quote(table_name(relation))
-        taking_in = [
+        statements = [
             f"SELECT RAISE(ABORT, '{ABORT}') WHERE NEW.w NOT IN (-1, 1)",
             f"DELETE FROM {table} WHERE NEW.w < 0 AND {_the_row(relation)}",
             f"INSERT INTO {table} ({columns}) SELECT {new} WHERE NEW.w > 0",
         ]
         if step.noted is not None:
             noted, weight = table_of(step.noted), f"c{relation.arity}"
-            taking_in.append(
+            statements.append(
                 f"INSERT INTO {_delta(noted)} ({columns}, {weight}) SELECT {new}, NEW.w WHERE 1 "
                 f"ON CONFLICT ({noted.key}) DO UPDATE SET {weight} = {weight} + excluded.{weight}"
             )
-        rows = self._taking_in([*names, "w"], taking_in)
+        rows = self._row_trigger_view([*names, "w"], statements)
         yield from self._changes(rows, step.change, relation)
 
-    def _taking_in(self, columns: Sequence[str], body: Sequence[str]) -> str:
-        """A view that does this with each row that is inserted."""
+    def _row_trigger_view(self, columns: Sequence[str], body: Sequence[str]) -> str:
+        """Create a view whose trigger runs the body for each inserted row."""
         name = f"{self.name} part {len(self._views)}"
         shown = ", ".join(f"NULL AS {each}" for each in columns)
         self._make_view(name, shown, body)
@@ -219,7 +219,7 @@ class CompiledWave:
 
 
 def _signed(rows: list[Row]) -> tuple[list[Row], list[Row]]:
-    """What was gained and lost, each row as often as its weight says."""
+    """The gains and losses, each row as often as its weight says."""
     plus: list[Row] = []
     minus: list[Row] = []
     for *row, weight in rows:
@@ -240,7 +240,7 @@ def _size_guard(changed: Sequence[str], most: int) -> str:
 
 
 def _validity_guards(kept: Sequence[KeptTables], version: int | None) -> Iterator[str]:
-    """All that is kept must be what it was when the wave was compiled."""
+    """Statements that abort unless all kept state is still valid."""
     here = [each.name for each in kept if not each.in_file]
     if here:
         names = ", ".join(map(literal_text, here))
@@ -258,7 +258,7 @@ def _count_guard(valid: str, wanted: int) -> str:
 
 
 def _into(table: str, select: str, weight: int | None, relation: Relation) -> str:
-    """The rows of a query with their weight, inserted into a Δ-set."""
+    """The statement that inserts the rows of a query with their weights into a Δ-set."""
     columns = ", ".join(f"c{i}" for i in range(relation.arity))
     if relation.arity == 0:
         raise NotCompiled
@@ -272,7 +272,7 @@ def _into(table: str, select: str, weight: int | None, relation: Relation) -> st
 
 
 def _the_row(relation: Relation) -> str:
-    """The condition that a row of a table is the new one, or one of several."""
+    """The condition that finds the new row in a table, or one of several equal ones."""
     same = " AND ".join(
         f"c{i} {'IS' if column.type.nullable else '='} NEW.c{i}"
         for i, column in enumerate(relation.columns)

@@ -1,12 +1,12 @@
 """Constants that the plan of a statement does not depend on: they become parameters of the plan.
 
-A constant is lifted where it is compared, assigned by SET, or written in VALUES, on its own. All
-others stay in the tree: LIMIT, ordinals, patterns, intervals, arguments of functions, and whatever
-names a column of the result or must match another expression.
+A constant is lifted if it is compared, assigned by SET, or written in VALUES, on its own. All
+others stay in the tree: LIMIT, ordinals, patterns, intervals, arguments of functions, and constants
+that name a result column or must match another expression.
 
-Law: a plan with parameters gives what the plan with the constants gives. Where the translation
-would look at the value of a constant, it converts the parameter's value instead, when that is
-known, or raises `NotLifted`: then the constant stays.
+Law: a plan with parameters gives the same result as the plan with the constants. If the translation
+depends on the value of a constant, it defers a known conversion until the statement runs, or raises
+`NotLifted`: then the constant stays.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from harken.values.types import Type
 
 
 class Lifted(exp.Expression):
-    """The value number `slot` of a statement, of the type `kind`."""
+    """The value in place `slot` of a statement, of the type `kind`."""
 
     arg_types: ClassVar[dict[str, bool]] = {"slot": True, "kind": True}
 
@@ -37,16 +37,17 @@ class NotLifted(Exception):
 
 Convert = Callable[[Constant], Constant | None]
 Conversion = tuple[int, Type, Convert]
-"""The value that another is made of, its type, and how."""
+"""The index and type of the given value, and the function that converts it."""
 
 
 @dataclass(slots=True)
 class Conversions:
-    """Parameters that are made of others when a statement runs: the text '2024-05-06' beside a date
-    is a date. The values of a statement come first, then those converted."""
+    """Parameters that are converted from others when a statement runs: the text '2024-05-06'
+    compared with a date becomes a date. The values of the statement come first, then the converted
+    ones."""
 
     width: int
-    """How many values the statement has."""
+    """The number of values of the statement."""
     made: list[Conversion] = field(default_factory=list)
     _known: dict[tuple[int, Type], Parameter] = field(default_factory=dict)
 
@@ -65,11 +66,12 @@ class Conversions:
 
 
 class NotConverted(Exception):
-    """A value cannot be converted as its parameter is; planned as a constant it says why."""
+    """A value cannot be converted to the type of its parameter. Planning it as a constant raises
+    the right error."""
 
 
 def values_with(made: Sequence[Conversion], values: tuple[Value, ...]) -> tuple[Value, ...]:
-    """The values of a statement, and those converted."""
+    """The values of a statement, followed by the converted ones."""
     if not made:
         return values
     found = list(values)
@@ -98,7 +100,7 @@ OPEN: dict[type[exp.Expr], frozenset[str]] = {
 
 
 def may_vary(node: exp.Expr, root: exp.Expr) -> bool:
-    """May this constant become a parameter?"""
+    """Whether this constant may become a parameter."""
     whole = _whole(node)
     around = whole.parent
     if isinstance(around, exp.Tuple) and whole.arg_key == "expressions":
@@ -109,7 +111,7 @@ def may_vary(node: exp.Expr, root: exp.Expr) -> bool:
 
 
 def _whole(node: exp.Expr) -> exp.Expr:
-    """The constant with its sign, in its parentheses, or as the date that it is written as."""
+    """The constant with its sign and parentheses, or the cast to a date around it."""
     while node.parent is not None:
         around = node.parent
         as_moment = isinstance(around, exp.Cast) and around.to.this in MOMENTS
@@ -120,14 +122,14 @@ def _whole(node: exp.Expr) -> exp.Expr:
 
 
 def _is_row(given: exp.Tuple) -> bool:
-    """A row of VALUES, or what MERGE inserts."""
+    """Whether a tuple is a row of VALUES or the values of an INSERT in MERGE."""
     around = given.parent
     in_merge = isinstance(around, exp.Insert) and isinstance(around.parent, exp.When)
     return isinstance(around, exp.Values) or (in_merge and given.arg_key == "expression")
 
 
 def _is_set(whole: exp.Expr) -> bool:
-    """SET column = constant."""
+    """Whether a constant is the value in `SET column = constant`."""
     around = whole.parent
     return (
         isinstance(around, exp.EQ)
@@ -142,7 +144,7 @@ def _is_inside(node: exp.Expr, root: exp.Expr) -> bool:
 
 
 def _is_open(node: exp.Expr, root: exp.Expr) -> bool:
-    """Does nothing of the statement look at what the text of this part is?"""
+    """Whether no other part of the statement depends on the text of this part."""
     while node is not root:
         around = node.parent
         if around is None or isinstance(around, exp.Window | exp.AggFunc):
@@ -158,8 +160,8 @@ def _is_open(node: exp.Expr, root: exp.Expr) -> bool:
 
 
 def lift(root: exp.Expr, slots: Mapping[int, tuple[int, Type]]) -> tuple[exp.Expr, frozenset[int]]:
-    """A copy of a statement with the constants that begin at these places as values of its slots,
-    each of a type; and the slots whose values are those constants with a minus."""
+    """A copy of a statement in which the constants at these places are replaced by typed slots, and
+    the slots whose constants have a minus sign."""
     made = root.copy()
     negative = set()
     for node in list(made.find_all(exp.Literal, exp.Placeholder)):

@@ -1,10 +1,11 @@
-"""The shape of a statement: its text with the constants cut out, without parsing it.
+"""The shape of a statement: its text with the constants replaced by their types, found without
+parsing.
 
 `SELECT a FROM t WHERE b = 5` and `... WHERE b = 7` have the same shape. Whole numbers, decimals and
-texts in single quotes are cut out; what else there is of constants stays in the shape.
+texts in single quotes are replaced; other constants stay in the shape.
 
-Law: two statements with the same shape have the same syntax tree, but for those constants. Where
-that is not certain, as with a comment or a backslash, there is no shape.
+Law: two statements with the same shape have the same syntax tree, except for those constants. A
+text for which that is not certain, such as one with a comment or a backslash, has no shape.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from decimal import Decimal
 from typing import NamedTuple
 
 LONGEST = 20_000
-"""Characters of the longest text that is cut: one with very many constants is hardly seen again."""
+"""The length in characters of the longest text that is given a shape: a longer one is unlikely to
+repeat."""
 DIGITS = 18
 """Whole numbers with more digits stay in the shape: they may not fit in 64 bits."""
 
@@ -22,7 +24,7 @@ Constants = tuple[int | Decimal | str, ...]
 
 
 class Piece(NamedTuple):
-    """One statement of a text. `starts` are the places of its constants in the text."""
+    """One statement of a text. `starts` are the positions of its constants in the text."""
 
     start: int
     end: int
@@ -46,7 +48,8 @@ _TOKEN = re.compile(
 
 
 _UNUSUAL = re.compile(r"""["`\\;#$@&^~{}\[\]§]|--|/\*|[^\x00-\x7f]""")
-"""What a text may hold beside words, numbers, signs and texts in single quotes."""
+"""Characters that need the full scanner: anything but words, numbers, operators and texts in single
+quotes."""
 _CONSTANT = re.compile(
     r"(?<![A-Za-z_0-9])'(?:[^']|'')*'|(?<![A-Za-z_0-9.])[0-9]+(?:\.[0-9]+)?(?![A-Za-z_0-9.'])"
 )
@@ -67,8 +70,8 @@ def pieces(text: str) -> list[Piece] | None:
 
 
 def _one(text: str) -> Piece | None:
-    """The one statement of a text without anything unusual, found by its constants alone; None if
-    it has to be read word by word."""
+    """The shape of a text that is one simple statement, found by its constants alone; None if it
+    needs the full scanner."""
     if text[:1].isspace():
         return None
     parts: list[str] = []
@@ -145,8 +148,8 @@ def _piece(
 
 
 def _constant(text: str) -> tuple[int | Decimal | str, str]:
-    """The value of a constant, and what stands for it in the shape: its type, of a decimal with
-    the digits. Nothing if it is not cut out."""
+    """The value of a constant and its placeholder in the shape: the type, for a decimal with its
+    digits. Empty if the constant stays."""
     if text[0] == "'":
         return text[1:-1].replace("''", "'"), "§t"
     if text[0] == "0" and text[1:2].isdigit():

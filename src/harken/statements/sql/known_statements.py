@@ -1,11 +1,11 @@
-"""Statements that were seen before, but for their constants or the values of their parameters.
+"""A cache of statements that differ only in their constants or the values of their parameters.
 
-The key of what is kept is the shape of the text (`statement_shapes`), the types of the values and
-those values that the plan depends on. What is kept is one `Known`: the tree with the other values
-lifted out, and its form, which is planned when it first runs and again when a table or view that it
-mentions has become another one.
+The key is the shape of the text (`statement_shapes`), the types of the values, and the values that
+the plan depends on. An entry is one `Known`: the tree with the other values lifted out, and its
+form, which is planned when it first runs, and again when a table or view that it mentions has
+changed.
 
-Law: `find` gives a statement only if parsing its text would give the same tree.
+Law: `find` returns a statement only if parsing its text would give the same tree.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from harken.values.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP,
 KEPT = (exp.Query, exp.Values, exp.Insert, exp.Update, exp.Delete, exp.Merge)
 WORDS = (exp.Transaction, exp.Commit, exp.Rollback)
 FAILURES = 3
-"""After so many runs that had to go the long way and went well there, it is always gone."""
+"""After this many runs for which the fast path failed and the full path succeeded, the statement
+always uses the full path."""
 
 Key = tuple[Any, ...]
 _TYPES: dict[type, Type] = {
@@ -47,18 +48,18 @@ _TYPES: dict[type, Type] = {
 
 @dataclass(slots=True, eq=False)
 class Known:
-    """One statement with values lifted out of it. Without a form it is not planned yet."""
+    """One statement with its values lifted out. It has no form until it is planned."""
 
     statement: Statement
     picks: tuple[int, ...]
-    """Which of the given values are those of its slots."""
+    """The indexes of the given values that fill its slots."""
     negative: frozenset[int] = frozenset()
     form: Form | None = None
     epoch: int = -1
     failures: int = 0
     is_query: bool = field(init=False)
     is_word: bool = field(init=False)
-    """Is it BEGIN, COMMIT or ROLLBACK?"""
+    """Whether it is BEGIN, COMMIT or ROLLBACK."""
 
     def __post_init__(self) -> None:
         self.is_query = isinstance(self.statement.node, exp.Query | exp.Values)
@@ -73,18 +74,18 @@ class Known:
 
 @dataclass(slots=True)
 class Shape:
-    """What is known of the statements of one shape: which of their values a plan may not depend on,
-    and the statements themselves, by the types of those and the values of the others."""
+    """The cached statements of one shape, by the types of the values that may vary and by the
+    values of the others; `pinned` are the positions of the others."""
 
     pinned: set[int] = field(default_factory=set)
     known: OrderedDict[Key, Known | None] = field(default_factory=OrderedDict)
-    """None for one that is not kept."""
+    """None for a statement that cannot be cached."""
     names: tuple[str, ...] | None = None
-    """Of its parameters, if they have any."""
+    """The names of its parameters, if they have names."""
 
 
 class Job(NamedTuple):
-    """A known statement with its values, and where it stands in the text."""
+    """A cached statement with its values, and its position in the text."""
 
     known: Known
     values: tuple[Any, ...]
@@ -97,7 +98,7 @@ class KnownStatements:
         self._shapes: OrderedDict[tuple[str, int], Shape] = OrderedDict()
         self._count = 0
         self.most = 0
-        """How many statements are kept."""
+        """The largest number of cached statements."""
 
     def clear(self) -> None:
         self._shapes.clear()
@@ -106,7 +107,7 @@ class KnownStatements:
     # --- finding ---------------------------------------------------------------------------
 
     def find(self, text: str, values: Any) -> list[Job] | None:
-        """The statements of a text, if all of them are known."""
+        """The statements of a text, if all of them are cached."""
         if values is not None:
             return self._find_with(text, values)
         cut = pieces(text)
@@ -146,7 +147,7 @@ class KnownStatements:
     # --- learning --------------------------------------------------------------------------
 
     def learn(self, text: str, parsed: Sequence[Statement], values: Any) -> list[Job | None]:
-        """The statements of a text that was parsed; from now on those that can be are known."""
+        """The statements of a text that was parsed. Those that can be are cached."""
         nothing: list[Job | None] = [None for _ in parsed]
         if not self.most:
             return nothing
@@ -201,7 +202,8 @@ class KnownStatements:
         return Job(known, known.values(flat(given)), span.start, span.end)
 
     def pin(self, text: str, values: Any, known: Known, slot: int) -> None:
-        """A plan turned out to depend on a value: statements of this shape are learned anew."""
+        """A plan turned out to depend on a value: the statements of this shape are cached again,
+        with that value in the key."""
         places = [(text, 0)] if values is not None else [(p.shape, -1) for p in pieces(text) or ()]
         for place in places:
             shape = self._shapes.get(place)
@@ -211,7 +213,7 @@ class KnownStatements:
                 shape.pinned.add(known.picks[slot])
 
     def forget(self, known: Known) -> None:
-        """It cannot be kept."""
+        """The statement cannot be cached."""
         for shape in self._shapes.values():
             for key, each in shape.known.items():
                 if each is known:
@@ -262,7 +264,7 @@ def _pinned(statement: Statement, piece: Piece) -> set[int]:
 
 
 def _says(node: exp.Literal, value: Any) -> bool:
-    """Does the parser read the same value?"""
+    """Whether the parser reads the same value."""
     if node.is_string or isinstance(value, str):
         return bool(node.is_string and node.this == value)
     return bool(decimal.Decimal(node.this) == value)
@@ -272,8 +274,8 @@ def _says(node: exp.Literal, value: Any) -> bool:
 
 
 def in_order(shape: Shape, values: Any) -> Sequence[Any] | None:
-    """The values of the parameters in the order of the text; None if they are not there, or of
-    kinds that have to be looked at."""
+    """The values of the parameters in the order of the text; None if some are missing, or their
+    types need the full checks."""
     if isinstance(values, Mapping):
         names = shape.names
         if names is None or len(values) != len(set(names)):
@@ -313,14 +315,14 @@ def _kind(value: Any) -> Any:
 
 
 def flat(given: Sequence[Any]) -> Sequence[Any]:
-    """The values, with those of a list in its place."""
+    """The values, with lists flattened."""
     if list not in map(type, given):
         return given
     return [item for each in given for item in (each if type(each) is list else (each,))]
 
 
 def _picks(given: Sequence[Any], pinned: set[int]) -> tuple[int, ...]:
-    """Where the values that may vary stand among those of `flat`."""
+    """The positions of the values that may vary among those of `flat`."""
     picks, at = [], 0
     for i, each in enumerate(given):
         width = len(each) if type(each) is list else 1
@@ -333,8 +335,8 @@ def _picks(given: Sequence[Any], pinned: set[int]) -> tuple[int, ...]:
 def _with_pinned(
     statement: Statement, nodes: Sequence[exp.Placeholder], given: Sequence[Any], pinned: set[int]
 ) -> tuple[exp.Expr, list[tuple[int, tuple[int, Type]]]]:
-    """The statement with the values that a plan depends on in their places; and the slots of the
-    others by their places."""
+    """The statement with the pinned values filled in, and the slots of the others by their
+    positions."""
     root = statement.node.copy()
     slots: list[tuple[int, tuple[int, Type]]] = []
     for i, node in enumerate(parameters_of(replace(statement, node=root))):
@@ -353,7 +355,7 @@ def _with_pinned(
 
 
 def _spread(node: exp.Placeholder, values: list[Any], is_pinned: bool, slots: list[Any]) -> None:
-    """x IN (?), where the value is a list: a place for each of its values."""
+    """Expand x IN (?) for a list: one placeholder for each of its values."""
     items: list[exp.Expr] = []
     for number, value in enumerate(values, start=1):
         if value is None or is_pinned:
