@@ -1,4 +1,4 @@
-"""The chooser: decides how each node finds its change, and remembers what it decided.
+"""The chooser decides how each node finds its change, and logs its decisions.
 
 Differentials visit the changed rows and what they join; recomputing visits everything once. The
 chooser compares the measured times of both; without measurements the cost model estimates them from

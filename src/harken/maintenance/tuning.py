@@ -16,8 +16,8 @@ from typing import NamedTuple
 SMALL_CHANGE = 100
 """Changes of fewer rows are followed by differentials, without an estimate or a timer."""
 SMALL_SHARE = 0.01
-"""Nor is the cost model asked when no relation changed by a larger share of its rows: its estimates
-for joins of many relations can be wrong by any factor."""
+"""The cost model is not used either when no relation changed by a larger share of its rows, because
+its estimates for joins of many relations can be wrong by any factor."""
 BULK_SHARE = 0.3
 """A change of a larger share of a relation's rows, gains and losses together, is a bulk change. The
 views above are recomputed, unless measurements say otherwise."""
@@ -25,9 +25,10 @@ ESTIMATED_CHANGE = 1_000.0
 """The cost model estimates differentials for one changed row and for this many. The difference is
 the cost per row."""
 DOUBLED = 2.0
-"""What has grown by this factor is decided again: sizes of relations, numbers of changes, seconds
-spent, stored measurements. An interrupted run is assumed to take this many times as long as it ran,
-and a statement that is this many times as long as recomputing is not used."""
+"""A decision is reviewed when a quantity that it depends on has grown by this factor: sizes of
+relations, numbers of changes, seconds spent, stored measurements. An interrupted run is assumed to
+take this many times as long as it ran, and a statement that is this many times as long as
+recomputing is not used."""
 RECOMPUTE_SECONDS_PER_ROW = 2e-6
 """Assumed cost of recomputing, in seconds per stored row, before the first measurement."""
 
@@ -116,8 +117,8 @@ COMPILED_AGAIN_FACTOR = 4
 """When that was not possible, or the guards did not hold, it takes this many times as many waves
 until it is tried again."""
 RUNS_OF_COMPILED = 500
-"""After this many runs of a compiled wave, some are interpreted, and decisions are looked at
-again."""
+"""After this many runs of a compiled wave, some are interpreted, so that decisions
+are reviewed."""
 MOST_COMPILED = 64
 """Sets of changed relations for which a wave is compiled."""
 MOST_COMPILED_NODES = 400
@@ -151,10 +152,10 @@ recomputing."""
 FIRST_LAKE_REDERIVATION_LIMIT = 5.0
 """The same where recomputing is left to Spark, or fetches whole relations from the lake."""
 RUNAWAY_FACTOR = 20.0
-"""A strategy that was asked for is broken off when it has taken this many times as long as the best
+"""A requested strategy is interrupted when it has taken this many times as long as the best
 other strategy is known to take, or as the first limit of rederivation."""
 MOST_ATTEMPTS = 2
-"""A strategy that was broken off this often, and never finished, is not tried for such a change
+"""A strategy that was interrupted this often, and never finished, is not tried for such a change
 again before the sizes of the relations have doubled."""
 SHORTEST_LIMIT = 0.002
 """Rederivation is never interrupted earlier than after this many seconds."""

@@ -112,7 +112,7 @@ class CompiledWaves:
         if self._current_version() != self._version or known.left <= 0 or not self.is_on():
             return None
         if known.version != self.chooser.version and stored not in self._due:
-            self._due.append(stored)  # decisions are looked at again when this is over
+            self._due.append(stored)  # review its decisions after this wave
         program, consumer_of = known.program, self.graph.consumer_of
         for name in program.without_losses:
             consumer = consumer_of(name)
