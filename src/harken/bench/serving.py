@@ -143,7 +143,7 @@ def _is_complete(answer: bytes) -> bool:
 
 @contextmanager
 def _served(items: int, python: str) -> Iterator[int]:
-    """The port of a `harken serve` with a table of so many rows."""
+    """The port of a `harken serve` with a table of this many rows."""
     with tempfile.TemporaryDirectory() as directory:
         path = str(Path(directory) / "sale.db")
         subprocess.run([python, "-c", TABLE, path, str(items)], check=True)
