@@ -94,6 +94,9 @@ class HarkenError(Exception):
         self.known_line: int | None = None
         """The line, if there is no text to point into."""
 
+    def __str__(self) -> str:
+        return self.message
+
     @property
     def __notes__(self) -> list[str]:
         """What Python prints under an error that nobody caught: the code, the place, the hint."""

@@ -54,6 +54,14 @@ def test_a_value_of_another_type_names_its_column() -> None:
             assert str(caught.value) == "column id: STRING cannot be stored as BIGINT"
 
 
+def test_a_given_row_with_a_wrong_value_names_its_column() -> None:
+    with harken.connect() as db:
+        db.sql("CREATE TABLE sale (id INT, shop STRING)")
+        with pytest.raises(harken.ValueFault) as caught:
+            db.insert("sale", [("x", "y")])
+    assert str(caught.value) == "sale.id: 'x' is not of type integer"
+
+
 def test_a_format_of_dates_of_another_system_is_told_how_to_write_it() -> None:
     with harken.connect() as db, pytest.raises(harken.HarkenError) as caught:
         db.sql("SELECT to_char(DATE '2026-01-01', 'YYYY')")
