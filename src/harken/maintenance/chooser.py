@@ -129,16 +129,16 @@ class Chooser:
         node: Node,
         sizes: Mapping[str, int],
         changed: Mapping[str, int],
-        way: MaintenanceStrategy,
+        method: MaintenanceStrategy,
     ) -> Decision:
         """Choose between a strategy that follows changes and recomputing, by the cost model.
         `sizes` are those of the Δ-sets that the node reads, `changed` those of all changed
         relations."""
         if sum(sizes.values()) < tuning.SMALL_CHANGE or self._is_small_part(node, changed):
-            return SMALL.get(way.name) or Decision(way.name, DecisionReason.SMALL_CHANGE)
-        expected, whole = (each.cost(node, sizes, self) for each in (way, RECOMPUTE))
+            return SMALL.get(method.name) or Decision(method.name, DecisionReason.SMALL_CHANGE)
+        expected, whole = (each.cost(node, sizes, self) for each in (method, RECOMPUTE))
         return Decision(
-            Strategy.NAIVE if whole < expected else way.name,
+            Strategy.NAIVE if whole < expected else method.name,
             DecisionReason.ESTIMATED,
             {
                 "changed_rows": sum(sizes.values()),

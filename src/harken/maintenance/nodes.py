@@ -140,21 +140,21 @@ class Monitored:
     def query(
         self,
         sign: int,
-        way: PlannedStrategy,
+        method: PlannedStrategy,
         changed: frozenset[str],
         planning: Planning,
         checked: bool = True,
     ) -> Query:
-        key = (way.name, changed)
+        key = (method.name, changed)
         plans = self.plans.get(key)
         if plans is None:
-            plans = self.plans[key] = Plans(way.change(self, changed, checked))
+            plans = self.plans[key] = Plans(method.change(self, changed, checked))
         if sign > 0:
             if plans.plus is None:
-                plans.plus = self._compile(plans.change.plus, planning, way.name)
+                plans.plus = self._compile(plans.change.plus, planning, method.name)
             return plans.plus
         if plans.minus is None:
-            plans.minus = self._compile(plans.change.minus, planning, way.name)
+            plans.minus = self._compile(plans.change.minus, planning, method.name)
         return plans.minus
 
     def _compile(self, program: Program, planning: Planning, strategy: str = "") -> Query:
@@ -184,14 +184,14 @@ class Monitored:
         return is_new
 
     def weighted_query(
-        self, way: PlannedStrategy, changed: frozenset[str], planning: Planning
+        self, method: PlannedStrategy, changed: frozenset[str], planning: Planning
     ) -> Query:
         """The query for the change of a bag."""
-        query = self.weighted.get((way.name, changed))
+        query = self.weighted.get((method.name, changed))
         if query is None:
-            change = way.weighted_change(self, changed)
-            query = self._compile(change, planning, way.name)
-            self.weighted[way.name, changed] = query
+            change = method.weighted_change(self, changed)
+            query = self._compile(change, planning, method.name)
+            self.weighted[method.name, changed] = query
         return query
 
     @property

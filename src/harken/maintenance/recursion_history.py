@@ -27,16 +27,16 @@ class Pick:
     compared."""
 
     strategy: Strategy
-    way: Case | None
+    case: Case | None
     """None if the strategy of the last change is repeated without comparing."""
-    ways: tuple[Case, ...] = ()
+    cases: tuple[Case, ...] = ()
     is_fastest: bool = True
     """If not, it is being tried again, to correct an old measurement."""
 
     def numbers(self, known: Experience, size: int) -> dict[str, float]:
         """The expected seconds of the compared strategies."""
         found: dict[str, float] = {"changed_rows": size}
-        for case in self.ways:
+        for case in self.cases:
             name = "stored_external" if case[0] == REDERIVED_INTO_ROWS else str(case[0])
             found[f"{name}_seconds"] = known.expected(case, size)
         if known.naive_seconds is not None:
@@ -97,36 +97,36 @@ class RecursionHistory(Investment):
         """Choose the next strategy. Stored rows have to be updated by the change."""
         if self.trial_changes_left and (self.last != Strategy.MATERIALIZED or stored is not None):
             return Pick(self.last, None)
-        ways: list[Case] = [(Strategy.EXTERNAL, changed)]
+        cases: list[Case] = [(Strategy.EXTERNAL, changed)]
         if stored is not None:
             into_rows = (REDERIVED_INTO_ROWS, changed)
             if not stored.can_apply or known.is_measured(into_rows, size):
-                ways = [into_rows] if stored.can_apply else []
-            ways.append((Strategy.MATERIALIZED, changed))
+                cases = [into_rows] if stored.can_apply else []
+            cases.append((Strategy.MATERIALIZED, changed))
         naive, is_tried = known.naive_seconds, known.is_measured((Strategy.NAIVE, changed), size)
         if is_tried:
-            ways.append((Strategy.NAIVE, changed))
-        ways = [each for each in ways if not known.ran_away(each, size)]
-        if not ways:
+            cases.append((Strategy.NAIVE, changed))
+        cases = [each for each in cases if not known.ran_away(each, size)]
+        if not cases:
             return Pick(Strategy.NAIVE, (Strategy.NAIVE, changed))
-        way = known.best_of(ways, size, _trial)
-        longest = tuning.RECOMPUTE_TRIAL_FACTOR * known.expected(way, size)
+        case = known.best_of(cases, size, _trial)
+        longest = tuning.RECOMPUTE_TRIAL_FACTOR * known.expected(case, size)
         if not is_tried and naive is not None and naive < longest:
-            return Pick(Strategy.NAIVE, (Strategy.NAIVE, changed), tuple(ways))
-        best = Strategy.EXTERNAL if way[0] in (REDERIVED_INTO_ROWS, Strategy.EXTERNAL) else way[0]
-        fastest = min(ways, key=lambda each: known.expected(each, size))
-        return Pick(_named(best), way, tuple(ways), way == fastest)
+            return Pick(Strategy.NAIVE, (Strategy.NAIVE, changed), tuple(cases))
+        best = Strategy.EXTERNAL if case[0] in (REDERIVED_INTO_ROWS, Strategy.EXTERNAL) else case[0]
+        fastest = min(cases, key=lambda each: known.expected(each, size))
+        return Pick(_named(best), case, tuple(cases), case == fastest)
 
     def take(self, pick: Pick, known: Experience, size: int) -> None:
         """Record that a change is found by the picked strategy."""
-        if pick.way is None:
+        if pick.case is None:
             self.trial_changes_left -= 1
             return
-        known.credit_others(pick.ways, pick.way, size)
+        known.credit_others(pick.cases, pick.case, size)
         if not pick.is_fastest:
-            known.try_again(pick.way, size)
+            known.try_again(pick.case, size)
             if pick.strategy != self.last:
-                self.trial_changes_left = _trial(known.expected(pick.way, size)) - 1
+                self.trial_changes_left = _trial(known.expected(pick.case, size)) - 1
 
     def is_cold(self, strategy: str) -> bool:
         """Whether the statements of this strategy have not run for a while, so that SQLite prepares
@@ -152,14 +152,14 @@ class RecursionHistory(Investment):
         return max(limit, tuning.SHORTEST_LIMIT)
 
     def runaway_limit(
-        self, known: Experience, changed: frozenset[str], size: int, way: str
+        self, known: Experience, changed: frozenset[str], size: int, requested: str
     ) -> float:
         """The seconds after which a requested strategy counts as running away: a multiple of the
         best measured time of the others."""
         others = [
             known.expected((each, changed), size)
             for each in (Strategy.EXTERNAL, Strategy.MATERIALIZED, Strategy.NAIVE)
-            if each != way and known.is_measured((each, changed), size)
+            if each != requested and known.is_measured((each, changed), size)
         ]
         others += [known.naive_seconds] if known.naive_seconds is not None else []
         least = min(others, default=0.0)
@@ -201,8 +201,8 @@ class RecursionHistory(Investment):
 
 
 def _named(strategy: str) -> Strategy:
-    ways = (Strategy.EXTERNAL, Strategy.MATERIALIZED, Strategy.NAIVE)
-    return next(each for each in ways if each == strategy)
+    strategies = (Strategy.EXTERNAL, Strategy.MATERIALIZED, Strategy.NAIVE)
+    return next(each for each in strategies if each == strategy)
 
 
 def _trial(seconds: float) -> int:

@@ -216,10 +216,10 @@ class RecursionUpdate:
                 self.attempt(Strategy.EXTERNAL)
         except (BrokenOff, TooManyRows):
             took = self._clock() - started
-            for way in (
+            for strategy in (
                 (Strategy.EXTERNAL, REDERIVED_INTO_ROWS) if was_stored else (Strategy.EXTERNAL,)
             ):
-                known.note((way, self.case), self.size, took, broken_off=True)
+                known.note((strategy, self.case), self.size, took, broken_off=True)
             return False
         self._note(Strategy.EXTERNAL, started, known, was_stored)
         if was_stored:
@@ -246,8 +246,8 @@ class RecursionUpdate:
         """Whether the run was slow only because its statements had dropped out of the cache. A
         trial that is far too slow is ended."""
         case, history = (strategy, self.case), self.node.history
-        way = Strategy.EXTERNAL if strategy == REDERIVED_INTO_ROWS else strategy
-        if not known.is_measured(case, self.size) or not history.is_cold(way):
+        used = Strategy.EXTERNAL if strategy == REDERIVED_INTO_ROWS else strategy
+        if not known.is_measured(case, self.size) or not history.is_cold(used):
             return False
         if took <= tuning.RECOMPUTE_TRIAL_FACTOR * known.expected(case, self.size):
             return True

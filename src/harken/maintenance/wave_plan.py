@@ -222,18 +222,18 @@ class WavePlan:
 
     def _decide_incremental(self, node: Node) -> Decision:
         """By the first strategy that is ready, unless there is a reason to recompute."""
-        way, build = self._first_ready(node)
-        influents = way.influents(node)
+        method, build = self._first_ready(node)
+        influents = method.influents(node)
         sizes = {name: size for name, size in self.sizes.items() if name in influents}
-        decision = self._compared(node, sizes, way)
+        decision = self._compared(node, sizes, method)
         if decision.strategy is Strategy.INCREMENTAL and self._are_totals_pending(node, build):
             decision = Decision(Strategy.NAIVE, DecisionReason.TOTALS_MISSING, decision.numbers)
         changed = frozenset(sizes)
         if decision.strategy is not Strategy.NAIVE:
-            if way.is_too_long(node, changed, RECOMPUTE):
+            if method.is_too_long(node, changed, RECOMPUTE):
                 decision = TOO_LONG
             else:
-                decision = self._recompute_until_planned(node, way, changed) or decision
+                decision = self._recompute_until_planned(node, method, changed) or decision
         return decision.building(build) if build else decision
 
     def _first_ready(self, node: Node) -> tuple[MaintenanceStrategy, tuple[TotalsNode, ...]]:
@@ -246,21 +246,23 @@ class WavePlan:
             build += self._missing(each.reads(node, self.graph))
         return DIFFERENTIALS, build
 
-    def _compared(self, node: Node, sizes: Mapping[str, int], way: MaintenanceStrategy) -> Decision:
+    def _compared(
+        self, node: Node, sizes: Mapping[str, int], method: MaintenanceStrategy
+    ) -> Decision:
         """Follow or recompute, by the measurements, or else by the estimates."""
         chooser = self.chooser
         if node.part.relation.in_rounds:
             return ONLY_WAY
         if chooser.forced is not None:
-            return Decision(way.name, DecisionReason.FORCED)
+            return Decision(method.name, DecisionReason.FORCED)
         if node.part.reason is Reason.RECURSIVE:
             return ONLY_WAY
-        known = self._prefers_recomputing(node, way.name)
+        known = self._prefers_recomputing(node, method.name)
         if known is None:
-            return chooser.compare_costs(node, sizes, self.sizes, way)
+            return chooser.compare_costs(node, sizes, self.sizes, method)
         if not self.measured.is_timed:
-            return Decision(way.name, DecisionReason.SETTLED)
-        return self._measured(Strategy.NAIVE if known else way.name, node, way.name)
+            return Decision(method.name, DecisionReason.SETTLED)
+        return self._measured(Strategy.NAIVE if known else method.name, node, method.name)
 
     def _measured(self, chosen: Strategy, node: Node, incremental: Strategy) -> Decision:
         broken_off = chosen is Strategy.NAIVE and node.id in self.broken_off
@@ -294,7 +296,7 @@ class WavePlan:
     def _recompute_until_planned(
         self,
         node: Node,
-        way: MaintenanceStrategy,
+        method: MaintenanceStrategy,
         changed: frozenset[str],
         times: float = 1.0,
     ) -> Decision | None:
@@ -303,7 +305,7 @@ class WavePlan:
         (`times` recomputations). None if the plan may be made."""
         if len(changed) < tuning.MANY_CHANGED_RELATIONS or self._has_no_choice(node):
             return None
-        to_plan = way.planning_seconds(node, changed)
+        to_plan = method.planning_seconds(node, changed)
         if to_plan < tuning.SHORT_PLANNING:
             return None
         without_plan = node.seconds_without_plan.get(

@@ -326,15 +326,15 @@ class PlannedWave:
 
     def _change(self, node: Node, strategy: Strategy, losses: bool = True) -> MemberChanges:
         """The queries for the change of a node, the same that the interpreter would run."""
-        way = _planned_strategy(node, strategy)
+        method = _planned_strategy(node, strategy)
         below = self._below(node, strategy)
         if not below:
             return []
-        if way.is_weighed(node):
-            return [(node.weighted_query(way, below, self.planning), None)]
+        if method.is_weighed(node):
+            return [(node.weighted_query(method, below, self.planning), None)]
         checked = node.view.strict if isinstance(node, ViewNode) else True
         return [
-            (node.query(sign, way, below, self.planning, checked), sign)
+            (node.query(sign, method, below, self.planning, checked), sign)
             for sign in ((1, -1) if losses else (1,))
         ]
 

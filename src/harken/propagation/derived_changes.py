@@ -108,22 +108,22 @@ class DerivedChanges:
         self, node: TotalsNode, wave: Wave, changed: frozenset[str], decision: Decision
     ) -> Decision:
         plan = wave.plan
-        way, job = find(Strategy.FOLLOWED, node), Job(node, changed, self._planning)
+        method, job = find(Strategy.FOLLOWED, node), Job(node, changed, self._planning)
         try:
             if changed not in node.followers:
                 wave.fresh.add(node.id)
-            way.queries(job)
+            method.queries(job)
         except SafetyFault as fault:
             if fault.code != "too-complex":
                 raise
             return self._skip(node, wave, TOO_LONG)
         try:
             with self._timed_counting(node, wave):
-                plan.run(node, Strategy.FOLLOWED, partial(way.run, job, ()))
+                plan.run(node, Strategy.FOLLOWED, partial(method.run, job, ()))
         except TookTooLong:
             plan.break_off_above(node)
             return self._skip(node, wave, BROKEN_OFF)
-        if not way.is_ready(node, self._graph):
+        if not method.is_ready(node, self._graph):
             decision = Decision(Strategy.SKIPPED, DecisionReason.NOT_BUILT, build=(node,))
             plan.take(node, decision)
             return decision
@@ -173,12 +173,12 @@ class DerivedChanges:
             if decision.strategy is Strategy.NAIVE:
                 decision = decision.instead(recomputation(node, self._graph).name)
             strategy = decision.strategy
-            way = find(strategy, node)
-            below = frozenset(wave.changed & way.influents(node).keys())
+            method = find(strategy, node)
+            below = frozenset(wave.changed & method.influents(node).keys())
             if not below:
                 return decision, below, ()
             try:
-                found = way.queries(Job(node, below, self._planning))
+                found = method.queries(Job(node, below, self._planning))
                 return decision, below, tuple(map(wave.answers.of, found))
             except SafetyFault as fault:
                 if not node.is_refused(fault, strategy, below, self._planning):
@@ -194,8 +194,8 @@ class DerivedChanges:
             if decision.strategy is Strategy.APART:
                 return self._skip(node, wave, TOO_LONG)
             try:
-                way, job = find(decision.strategy, node), Job(node, below, self._planning)
-                plan.run(node, decision.strategy, partial(way.run, job, queries))
+                method, job = find(decision.strategy, node), Job(node, below, self._planning)
+                plan.run(node, decision.strategy, partial(method.run, job, queries))
                 break
             except TookTooLong:
                 node.delta.clear()

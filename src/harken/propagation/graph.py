@@ -284,7 +284,7 @@ class Graph:
             totals = with_kept_totals(part) if self._may_keep(above) else None
             counted = with_counted_derivations(part) if self._must_count(above) else None
             return DerivedNode(part, totals, counted, delta=delta, planned_from=planned_from)
-        far = [name for name, each in part.stored.items() if self._engine.is_in_lake(each)]
+        in_lake = [name for name, each in part.stored.items() if self._engine.is_in_lake(each)]
         rounds = rounds_of(part.program)
         if rounds is not None:
             return RoundsNode(
@@ -293,7 +293,7 @@ class Graph:
                 planned_from=planned_from,
                 rounds=rounds,
                 table=keep.open(rounds),
-                refused=rounds_again(part.program, far)
+                refused=rounds_again(part.program, in_lake)
                 or (None if self._may_keep(above) else "nothing is to be stored"),
             )
         refused = is_rederivable(part.program)
@@ -304,7 +304,7 @@ class Graph:
             copy=keep.open(CopiedRows(relation)) if refused is not None else None,
             kept_rows=keep.open(RecursiveRows(kept_relations(part), relation.id)),
             refused=refused,
-            reads_lake=bool(far),
+            reads_lake=bool(in_lake),
             delta_of=self._engine.capture.delta,
         )
 

@@ -249,13 +249,13 @@ class ViewChanges:
             if decision.strategy is Strategy.NAIVE:
                 decision = decision.instead(self._recomputation(node))
             strategy = decision.strategy
-            way = find(strategy, node)
-            below = frozenset(wave.changed & way.influents(node).keys())
+            method = find(strategy, node)
+            below = frozenset(wave.changed & method.influents(node).keys())
             if not below:
                 return decision, below, ()
             try:
                 losses = node.view.needs_losses or wants_minus(node.view.name)
-                found = way.queries(self._job(node, below, losses))
+                found = method.queries(self._job(node, below, losses))
                 return decision, below, tuple(map(wave.answers.of, found))
             except SafetyFault as fault:
                 if not node.is_refused(fault, strategy, below, self._planning):
