@@ -19,6 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from harken.database.results import to_json
 from harken.errors import HarkenError, StorageError
 from harken.server.guard import SECURITY_HEADERS
+from harken.server.joined_writes import JoinedWrites
 from harken.server.server_sent_events import error_json
 from harken.settings import Settings
 
@@ -90,6 +91,8 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._writes = JoinedWrites(transport, self.loop)
+        self.transport = self._writes
         if not self._room.admits(len(self.connections)):
             self._end_with(503, _no_room())
             return
@@ -103,6 +106,7 @@ class Connection(H11Protocol):
 
     def on_response_complete(self) -> None:
         unread = self.conn.their_state is h11.SEND_BODY
+        self._writes.flush()
         super().on_response_complete()
         if unread and not self.transport.is_closing():
             self._linger = self.loop.call_later(LINGER_SECONDS, self.transport.close)
