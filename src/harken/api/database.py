@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 
+from harken.api import interface_variables
 from harken.api.explain import Explained, explain
 from harken.api.handles import FunctionHandle
 from harken.api.internals import Internals
@@ -32,13 +33,11 @@ from harken.consumers.rules.detached import DetachedAction
 from harken.database.arguments import (
     check_callable,
     check_flag,
-    check_name,
     check_names,
     check_numbers,
     check_path,
     check_text,
     check_whole,
-    wrong,
 )
 from harken.database.changes import Change
 from harken.database.exclusive import SessionLock, exclusive
@@ -57,7 +56,6 @@ from harken.statements.redefinition import together
 from harken.statements.sql import table_rows
 from harken.statements.sql.load import load_rows, table_to_load
 from harken.statements.sql.table_descriptions import TableDescription, describe_table
-from harken.values.encoding import encode, literal_type
 
 if TYPE_CHECKING:
     from harken.sources.stream import Feed
@@ -351,13 +349,13 @@ class Database:
         table, or a pandas or Polars data frame. A column that is not given has its default. If the
         key of one is there already, nothing is inserted.
         """
-        return self._change_rows(table_rows.insert, table, rows)
+        return _change_rows(self, table_rows.insert, table, rows)
 
     @exclusive
     def upsert(self, table: str, rows: Any) -> int:
         """Insert rows; where one has the key of a row that is there, its columns replace those.
         `rows` are as for `insert`."""
-        return self._change_rows(table_rows.upsert, table, rows)
+        return _change_rows(self, table_rows.upsert, table, rows)
 
     @exclusive
     def delete(self, table: str, rows: Any) -> int:
@@ -366,16 +364,7 @@ class Database:
         `rows` are keys, tuples of keys, or whole rows; or mappings, a data frame or an Arrow table:
         each deletes the rows that have its values in its columns.
         """
-        return self._change_rows(table_rows.delete, table, rows)
-
-    def _change_rows(
-        self, change: Callable[[Runtime, Table, Any], int], name: str, rows: Any
-    ) -> int:
-        self.internals.check_open()
-        check_text(name, "the name of a table")
-        runtime = self.internals.runtime
-        with self.one_statement(), self.internals.alone():
-            return change(runtime, table_rows.table_named(runtime, name), rows)
+        return _change_rows(self, table_rows.delete, table, rows)
 
     @property
     def variables(self) -> Mapping[str, Any]:
@@ -385,24 +374,12 @@ class Database:
     @exclusive
     def assign(self, name: str, value: Any) -> None:
         """Set the interface variable `:name`."""
-        check_text(name, "the name of a variable")
-        name = name.removeprefix(":")
-        check_name(name, "the name of a variable")
-        runtime = self.internals.runtime
-        if isinstance(value, Object):
-            runtime.objects.own(value)
-        else:
-            encode(value, literal_type(value))
-        runtime.assign(name, value)
+        interface_variables.assign(self.internals.runtime, name, value)
 
     @exclusive
     def name_of(self, value: Object) -> str:
         """How an object prints: as the interface variable that holds it, if one does."""
-        if not isinstance(value, Object):
-            raise wrong(value, "what is named", "an object", None)
-        runtime = self.internals.runtime
-        check_whole(value.oid, "the number of an object")
-        return runtime.name_object(runtime.objects.own(value))
+        return interface_variables.name_of(self.internals.runtime, value)
 
     @exclusive
     def explain(self, name: str, *, verbose: bool = False, format: str = "text") -> Explained | str:
@@ -689,3 +666,13 @@ def _issue(message: str, warn: Callable[[str], None] | None, kind: type[UserWarn
         warn(message)
     else:
         warnings.warn(message, kind, stacklevel=4)
+
+
+def _change_rows(
+    db: Database, change: Callable[[Runtime, Table, Any], int], name: str, rows: Any
+) -> int:
+    db.internals.check_open()
+    check_text(name, "the name of a table")
+    runtime = db.internals.runtime
+    with db.one_statement(), db.internals.alone():
+        return change(runtime, table_rows.table_named(runtime, name), rows)

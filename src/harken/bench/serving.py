@@ -136,7 +136,7 @@ def _is_complete(answer: bytes) -> bool:
     if not end:
         return False
     if not head.startswith(b"HTTP/1.1 200"):
-        raise StorageError(f"the service answered {answer!r}", code="bad-answer")
+        raise StorageError(f"the service answered {answer!r}", code="cannot-open")
     length = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
     return len(body) >= int(length)
 
