@@ -6,6 +6,7 @@ Law: all that needs no extra works there, and what needs one says which and how 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -86,8 +87,17 @@ def unhashed(home: Path) -> Path:
     return path
 
 
+def ended_in(command: list[str], directory: Path) -> subprocess.CompletedProcess[str]:
+    """A command of that environment. A Spark session of other tests has set variables for its own
+    Python, which are not passed on."""
+    variables = {name: value for name, value in os.environ.items() if "SPARK" not in name}
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=directory, env=variables
+    )
+
+
 def run(command: list[str], directory: Path) -> str:
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=directory)
+    ended = ended_in(command, directory)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout
 
@@ -142,13 +152,7 @@ def test_commands_name_what_is_missing(environment: Path, tmp_path: Path) -> Non
         (["demo"], "pip install 'harken[spark]'"),
         (["apply", "shop"], "pip install 'harken[projects]'"),
     ):
-        ended = subprocess.run(
-            [str(environment / "harken"), *command],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=tmp_path,
-        )
+        ended = ended_in([str(environment / "harken"), *command], tmp_path)
         assert ended.returncode == 1
         assert hint in ended.stderr
         assert "Traceback" not in ended.stderr
