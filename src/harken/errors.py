@@ -24,6 +24,8 @@
     │                          no-temporary-space, spark-start, stream (Spark), missing-package
     ├── IntegrityError         in-use, transaction, other-thread, rolled-back, lake-conflict,
     │                          no-such-row, row-exists, not-unique, null, constraint
+    ├── SourceFault            source-down, source-suspect, source-changed, source-lost,
+    │                          bad-option, unknown-kind, missing-secret
     └── StorageError           not-a-database, newer-format, older-format, disk-full, disk-error,
                                locked, stale-snapshot, file-lost, read-only, cannot-open, closed,
                                storage, no-lake-table, not-a-lake-table, no-such-version,
@@ -258,6 +260,11 @@ class EngineError(HarkenError):
 
 class IntegrityError(HarkenError):
     default_code = "integrity"
+
+
+class SourceFault(HarkenError):
+    """An outside source does not answer, answers in part, or changed its shape. `source-lost`: its
+    log no longer has our position, so all rows must be read again."""
 
 
 class StorageError(HarkenError):

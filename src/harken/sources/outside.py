@@ -1,0 +1,191 @@
+"""What Harken asks of a kind of outside source: a database, a page, a feed, a file.
+
+A kind is one module with four things: its options, and, once opened, a schema, a snapshot as Arrow
+batches, and its changes since a position. There are two ways to learn what changed:
+
+- A `Polled` source is read again. Harken compares the snapshot with its mirror, by key where there
+  is one, so such a kind never computes a difference itself.
+- A `Followed` server tells its transactions in order, each with the position after it. Several
+  sources of one server share it, so that a transaction there stays whole here.
+
+Values in batches and rows are what `pyarrow` gives as Python values. A position is a text that only
+the kind understands; Harken stores it in the same transaction as the rows it stands for.
+
+Law: snapshot + the transactions after its position = a later snapshot; and reading twice from the
+same position gives the same transactions, until `release` was called with a later one.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Position = str
+"""How far a source was read. Compared only by its kind."""
+OptionType = Literal["text", "integer", "number", "flag", "duration", "names", "choice"]
+"""`names` is a list, in text separated by commas; `duration` is in seconds, in text as an interval
+of SQL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of a kind. A `secret` one is never shown; any text option may be `secret:name`."""
+
+    name: str
+    about: str
+    type: OptionType = "text"
+    default: Any = None
+    required: bool = False
+    secret: bool = False
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+    most: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideSchema:
+    """The columns of a source. `key` identifies a row if the source itself says so; a bag has
+    none."""
+
+    columns: pa.Schema
+    key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All rows at one moment. The batches are read once; whoever stops early calls their
+    `close`. `position` is where the changes after this moment begin."""
+
+    schema: OutsideSchema
+    batches: Iterator[pa.RecordBatch]
+    position: Position | None = None
+    expected_rows: int | None = None
+    """For a progress bar, if it is known before reading."""
+    at: datetime.datetime | None = None
+    """When the data last changed, if the source says so."""
+    set_aside: Mapping[str, str] = field(default_factory=dict)
+    """The parts that could not be read, and why. Their rows of last time stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """What one transaction did to one table, net or not: rows that went and rows that came.
+
+    A `truncated` table lost all its rows before `plus` was inserted.
+    """
+
+    table: str
+    minus: Sequence[tuple[Any, ...]] = ()
+    plus: Sequence[tuple[Any, ...]] = ()
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideTransaction:
+    """One transaction of a server, whole. `altered` names tables whose columns changed in it, with
+    a sentence for the user; their rows cannot be taken in until someone has decided."""
+
+    position: Position
+    changes: tuple[TableChange, ...]
+    at: datetime.datetime | None = None
+    altered: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a kind may use besides its options."""
+
+    now: Callable[[], datetime.datetime]
+    name: str
+    """The name of the source, for names of objects in the server."""
+    database: str = ""
+    """A text that identifies this database file, for the same purpose."""
+    allow_private_addresses: bool = False
+    allowed_roots: tuple[str, ...] | None = None
+    """Directories that files may be read from; None allows all."""
+    agent: str = "Harken"
+
+
+class Polled(Protocol):
+    """An open source that is read again at each poll."""
+
+    def schema(self) -> OutsideSchema:
+        """The columns as they are now, from a sample or the source's own catalog."""
+
+    def snapshot(self, since: Position | None = None) -> Snapshot | None:
+        """All rows now; None if nothing changed since that position (an ETag, a `data_version`,
+        a cheap query), which should cost next to nothing."""
+
+    def close(self) -> None: ...
+
+
+class Followed(Protocol):
+    """An open server whose log of changes is read. Tables are added and removed as sources are."""
+
+    def schema(self, table: str) -> OutsideSchema: ...
+
+    def start(self, tables: Sequence[str]) -> Mapping[str, Snapshot]:
+        """Begin to follow more tables; their rows at one moment, each with the position from which
+        their changes count. A crash between this and the commit of the snapshot must be safe to
+        repeat."""
+
+    def stop(self, table: str) -> None:
+        """Stop following a table and remove what was installed for it. The last one removes
+        everything."""
+
+    def transactions(
+        self, positions: Mapping[str, Position], limit: int = 10_000
+    ) -> Iterator[OutsideTransaction]:
+        """The transactions after the position of each table, in commit order, until about `limit`
+        rows. Changes that a table's snapshot already has are left out. Nothing is released."""
+
+    def release(self, position: Position) -> None:
+        """Everything up to here is committed in Harken: the server may forget it."""
+
+    def lag(self, position: Position) -> float | None:
+        """How much the server has to tell beyond this position, in bytes, if known."""
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a kind opens. `server` is equal for sources that share a connection and a log (None: it
+    stands alone); `table` is the source's name there. `capture` names the way that was chosen, and
+    `why` says why in a sentence."""
+
+    polled: Polled | None = None
+    followed: Followed | None = None
+    server: str | None = None
+    table: str = ""
+    capture: str = "poll"
+    why: str = ""
+
+
+class OutsideKind(Protocol):
+    """One kind of outside source."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def title(self) -> str:
+        """The name of the kind for people."""
+
+    @property
+    def options(self) -> tuple[Option, ...]: ...
+
+    @property
+    def captures(self) -> tuple[str, ...]:
+        """The ways of capture, the best first. Pages and files have only `poll`."""
+
+    def open(
+        self, options: Mapping[str, Any], context: Context, capture: str | None = None
+    ) -> Opened:
+        """Connect. Options are validated and secrets resolved; `capture` None takes the best way
+        that the source permits. Asking for a schema or a sample installs nothing."""
