@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 Position = str
 """How far a source was read. Compared only by its kind."""
+UNCHANGED: Any = object()
+"""In a row of `plus` of a table with a key: this column keeps the value that the mirror has."""
 OptionType = Literal["text", "integer", "number", "flag", "duration", "names", "choice"]
 """`names` is a list, in text separated by commas; `duration` is in seconds, in text as an interval
 of SQL."""
@@ -74,9 +76,13 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """What one transaction did to one table, net or not: rows that went and rows that came.
+    """What one transaction did to one table: rows that went and rows that came, with the columns
+    of the schema in their order.
 
-    A `truncated` table lost all its rows before `plus` was inserted.
+    With a key the change is net: at most one row of `plus` for each key, which takes the place of
+    the row that has the key, and of a row of `minus` only the key counts, the other columns may be
+    None. Without a key each row counts as often as it is listed, net or not. A `truncated` table
+    lost all its rows before `plus` was inserted.
     """
 
     table: str
@@ -87,8 +93,10 @@ class TableChange:
 
 @dataclass(frozen=True, slots=True)
 class OutsideTransaction:
-    """One transaction of a server, whole. `altered` names tables whose columns changed in it, with
-    a sentence for the user; their rows cannot be taken in until someone has decided."""
+    """One transaction of a server, whole, as far as it concerns the tables that are followed.
+    `altered` names tables whose columns changed in it, with a sentence for the user; their rows
+    cannot be taken in until someone has decided. One without changes tells how far the log was
+    read, so that the server may forget what concerns nobody here."""
 
     position: Position
     changes: tuple[TableChange, ...]
@@ -142,10 +150,13 @@ class Followed(Protocol):
         self, positions: Mapping[str, Position], limit: int = 10_000
     ) -> Iterator[OutsideTransaction]:
         """The transactions after the position of each table, in commit order, until about `limit`
-        rows. Changes that a table's snapshot already has are left out. Nothing is released."""
+        rows. A table's changes up to its own position are left out: it may be ahead of the others,
+        as its snapshot is when it is new. The position of a table moves on only with transactions
+        that change it. Nothing is released."""
 
     def release(self, position: Position) -> None:
-        """Everything up to here is committed in Harken: the server may forget it."""
+        """All transactions up to this one are committed in Harken: the server may forget them.
+        Called for transactions in their order, not for each."""
 
     def lag(self, position: Position) -> float | None:
         """How much the server has to tell beyond this position, in bytes, if known."""
@@ -156,8 +167,10 @@ class Followed(Protocol):
 @dataclass(frozen=True, slots=True)
 class Opened:
     """What a kind opens. `server` is equal for sources that share a connection and a log (None: it
-    stands alone); `table` is the source's name there. `capture` names the way that was chosen, and
-    `why` says why in a sentence."""
+    stands alone); it holds no secret. `table` is the source's name there. Of the sources of one
+    server that are followed, the first one's `followed` serves all, and the others' are closed, so
+    opening should connect lazily. `capture` names the way that was chosen, and `why` says why in a
+    sentence."""
 
     polled: Polled | None = None
     followed: Followed | None = None
