@@ -21,7 +21,13 @@ GROUND = {"errors", "limits", "packages", "stack", "settings"}
 LANGUAGE = GROUND | {"values", "ir"}
 CORE = LANGUAGE | {"calculus", "planner"}
 ENGINE = CORE | {"engines", "engines.protocol"}
-BELOW_DATABASE = ENGINE | {"maintenance", "maintenance.strategies", "propagation", "sources"}
+BELOW_DATABASE = ENGINE | {
+    "maintenance",
+    "maintenance.strategies",
+    "propagation",
+    "sources",
+    "sources.kinds",
+}
 BELOW_CONSUMERS = BELOW_DATABASE | {"database"}
 CONSUMERS = {"consumers", "consumers.rules", "consumers.constraints", "consumers.monitors"}
 LANGUAGES = {"lang", "lang.amosql", "lang.sql", "lang.datalog"}
@@ -45,7 +51,8 @@ PLAN = {
     "engines.sqlite": ENGINE,
     "engines.delta": ENGINE,
     "engines.spark": ENGINE | {"engines.delta"},
-    "sources": ENGINE | {"engines.delta", "engines.spark"},
+    "sources": ENGINE | {"engines.delta", "engines.spark", "sources.kinds"},
+    "sources.kinds": ENGINE | {"engines.delta", "engines.spark", "sources"},
     "engines.placement": ENGINE | {"engines.sqlite", "engines.spark", "engines.delta", "sources"},
     "maintenance": ENGINE | {"maintenance.strategies"},
     "maintenance.strategies": ENGINE | {"maintenance"},

