@@ -17,7 +17,7 @@ import pytest
 SRC = Path(__file__).parents[1] / "src"
 TESTS = Path(__file__).parent
 
-GROUND = {"errors", "limits", "packages", "stack", "settings"}
+GROUND = {"errors", "limits", "network_guard", "packages", "stack", "settings"}
 LANGUAGE = GROUND | {"values", "ir"}
 CORE = LANGUAGE | {"calculus", "planner"}
 ENGINE = CORE | {"engines", "engines.protocol"}
@@ -35,6 +35,7 @@ STATEMENTS = {"statements", "statements.amosql", "statements.sql", "statements.d
 PLAN = {
     "errors": set(),
     "stack": set(),
+    "network_guard": {"errors"},
     "packages": {"errors"},
     "settings": {"errors"},
     "limits": {"errors"},

@@ -266,6 +266,9 @@ class SourceFault(HarkenError):
     """An outside source does not answer, answers in part, or changed its shape. `source-lost`: its
     log no longer has our position, so all rows must be read again."""
 
+    retry_after: float | None = None
+    """After how many seconds the source asks to be read again, if it says so."""
+
 
 class StorageError(HarkenError):
     default_code = "storage"

@@ -131,6 +131,12 @@ _KINDS = {
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
+        "allow_private_addresses",
+        False,
+        "Whether sources and webhooks may reach loopback, private and other special addresses.",
+        fixed=True,
+    ),
+    Setting(
         "body_timeout",
         30.0,
         "How long the body of a request may take to arrive.",
@@ -221,6 +227,13 @@ SETTINGS: tuple[Setting, ...] = (
         "Rows that one query may give, before LIMIT; 0 is no limit.",
         unit="rows",
         served=5_000_000,
+    ),
+    Setting(
+        "source_roots",
+        ("/",),
+        "The directories that sources may read files from.",
+        served=(),
+        fixed=True,
     ),
     Setting(
         "statement_cache",

@@ -117,6 +117,10 @@ class Context:
     allowed_roots: tuple[str, ...] | None = None
     """Directories that files may be read from; None allows all."""
     agent: str = "Harken"
+    known: OutsideSchema | None = None
+    """The columns of the mirror, if there is one. A kind that infers types keeps to these, so that
+    a column of whole numbers does not change its type with the first fraction: a value that does
+    not fit is `source-changed`."""
 
 
 class Polled(Protocol):
