@@ -20,7 +20,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -134,6 +134,39 @@ class Polled(Protocol):
         a cheap query), which should cost next to nothing."""
 
     def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a query wants of one column. `values` has one value, any number for `in`, none for
+    `is null` and `is not null`; texts compare by their code points."""
+
+    column: str
+    operator: Literal["=", "<>", "<", "<=", ">", ">=", "in", "is null", "is not null"]
+    values: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a source for one query. Law: the answer has every row that satisfies the
+    `pushed` conditions, in the columns that were asked for; it may have others, so the caller
+    tests each row again. `limited` says that the limit was pushed, too, and the answer exact."""
+
+    text: str
+    """What the source is asked, for EXPLAIN."""
+    pushed: tuple[Condition, ...]
+    limited: bool
+    batches: Callable[[], Iterator[pa.RecordBatch]]
+
+
+@runtime_checkable
+class Answering(Protocol):
+    """A polled source that also answers a part of a query, so that less travels."""
+
+    def question(
+        self, columns: Sequence[str], conditions: Sequence[Condition], limit: int | None = None
+    ) -> Question:
+        """What would be asked; nothing is read before `batches` is called."""
 
 
 class Followed(Protocol):
