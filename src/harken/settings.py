@@ -229,11 +229,36 @@ SETTINGS: tuple[Setting, ...] = (
         served=5_000_000,
     ),
     Setting(
+        "secrets_file",
+        "",
+        "A file of lines `name = value`, for options that say `secret:name`; empty is none.",
+        fixed=True,
+    ),
+    Setting(
+        "source_kinds",
+        "",
+        "Modules that register kinds of sources, separated by commas; imported at first use.",
+        fixed=True,
+    ),
+    Setting(
+        "source_lake_rows",
+        5_000_000,
+        "A source with more rows at its first reading is kept in the lake; 0 keeps all here.",
+        unit="rows",
+    ),
+    Setting(
         "source_roots",
         ("/",),
         "The directories that sources may read files from.",
         served=(),
         fixed=True,
+    ),
+    Setting(
+        "source_workers",
+        8,
+        "How many sources are read at the same time.",
+        least=1,
+        most=256,
     ),
     Setting(
         "statement_cache",

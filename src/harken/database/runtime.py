@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from harken.database.catalog import Catalog
 from harken.database.objects import Object, Objects
 from harken.database.results import Result
+from harken.database.secrets import Secrets
 from harken.database.system import FIRED
 from harken.engines.protocol import Engine
 from harken.ir.schema import Function
@@ -98,6 +99,10 @@ class Runtime:
     leave broken in between is looked at when all have changed (`statements.redefinition`)."""
     immediate_rules: bool = False
     """Whether any active rule acts after each statement."""
+    secrets: Secrets = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.secrets = Secrets(self.engine.connection.records, self.settings)
 
     def emit(
         self,

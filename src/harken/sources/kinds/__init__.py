@@ -1,23 +1,61 @@
 """The kinds of outside sources: one module each, which holds the kind as `KIND`.
 
 A new kind is a module that keeps the contract of `harken.sources.outside`, and a line in `MODULES`.
+A kind of the user's own is registered in the process (`harken.source_kind`), or by a package under
+the entry point `harken.sources`.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 
+from harken.errors import SourceFault, nearest
 from harken.packages import needs
 from harken.sources.outside import OutsideKind
 
 MODULES: dict[str, str] = {}
 """The module of each kind, by the name that follows USING."""
+OF_USERS: dict[str, OutsideKind] = {}
+"""The kinds that were registered in this process."""
+GROUP = "harken.sources"
+"""The entry points of packages that bring kinds."""
+
+
+def outside_kind(name: str) -> OutsideKind:
+    """The kind of this name. Imported at first use, because drivers and parsers take time to
+    load."""
+    if name in OF_USERS:
+        return OF_USERS[name]
+    if name in MODULES:
+        return _imported(MODULES[name])
+    for entry in entry_points(group=GROUP, name=name):
+        made: OutsideKind = entry.load()
+        return made
+    near = nearest(name, kind_names())
+    raise SourceFault(
+        f"there is no kind of source {name}",
+        code="unknown-kind",
+        hint=f"did you mean {near}?"
+        if near
+        else f"there are: {', '.join(kind_names())}; one of your own is registered with "
+        "@harken.source_kind, in this process or by a package with the entry point harken.sources",
+    )
+
+
+def kind_names() -> list[str]:
+    brought = (entry.name for entry in entry_points(group=GROUP))
+    return sorted({*MODULES, *OF_USERS, *brought})
+
+
+def register_kind(kind: OutsideKind) -> None:
+    """Let a kind be used in this process. One of the same name is replaced."""
+    OF_USERS[kind.name] = kind
 
 
 @cache
-def outside_kind(name: str) -> OutsideKind:
-    """Imported at first use, because drivers and parsers take time to load."""
+def _imported(module: str) -> OutsideKind:
     with needs("sources"):
-        found: OutsideKind = import_module(MODULES[name]).KIND
+        found: OutsideKind = import_module(module).KIND
     return found
