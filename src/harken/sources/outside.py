@@ -108,37 +108,6 @@ class OutsideTransaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
-    """A condition on one column: `value` is a Python value of the column's type, a tuple of them
-    for `in`, and None for `is null` and `is not null`. As in SQL, NULL passes only `is null`."""
-
-    column: str
-    sign: Literal["=", "<", "<=", ">", ">=", "in", "is null", "is not null"]
-    value: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class Pushed:
-    """What a source would do itself of a query: the filters it takes over, and the request as text
-    for EXPLAIN, without secrets. A filter that may mean something else there, such as one on a text
-    under another collation, is left out: Harken applies all filters again."""
-
-    filters: tuple[Filter, ...]
-    request: str
-
-
-class Pushing(Protocol):
-    """What a `Polled` source may offer besides: it selects columns and rows itself. Harken asks it
-    for the first snapshot, and whenever a source without a mirror is queried."""
-
-    def plan(self, columns: Sequence[str], filters: Sequence[Filter]) -> Pushed:
-        """What the source would do. It reads nothing."""
-
-    def pushed(self, columns: Sequence[str], filters: Sequence[Filter]) -> Snapshot:
-        """These columns, in this order, of at least the rows that pass all filters."""
-
-
-@dataclass(frozen=True, slots=True)
 class Context:
     """What a kind may use besides its options."""
 
