@@ -12,7 +12,7 @@ Values in batches and rows are what `pyarrow` gives as Python values. A position
 the kind understands; Harken stores it in the same transaction as the rows it stands for.
 
 Every source also has the options `take` (the columns to keep), `suspect_share` and `retain`, and a
-kind has none of these names.
+kind has none of these names. An open source is used by one thread at a time, not always the same.
 
 Law: snapshot + the transactions after its position = a later snapshot; and reading twice from the
 same position gives the same transactions, until `release` was called with a later one.
@@ -235,7 +235,9 @@ class OutsideKind(Protocol):
 
     @property
     def captures(self) -> tuple[str, ...]:
-        """The ways of capture, the best first. Pages and files have only `poll`."""
+        """The ways of capture, the best first. Pages and files have only `poll`. A kind whose
+        snapshots are whole or an error, as those of a database are, has an attribute
+        `is_whole = True`: if its rows vanish, that is no reason to doubt them."""
 
     def open(
         self, options: Mapping[str, Any], context: Context, capture: str | None = None
