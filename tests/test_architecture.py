@@ -31,6 +31,7 @@ BELOW_DATABASE = ENGINE | {
 BELOW_CONSUMERS = BELOW_DATABASE | {"database"}
 CONSUMERS = {"consumers", "consumers.rules", "consumers.constraints", "consumers.monitors"}
 LANGUAGES = {"lang", "lang.amosql", "lang.sql", "lang.datalog"}
+CONTINUAL = {"notify", "notify.channels"}
 STATEMENTS = {"statements", "statements.amosql", "statements.sql", "statements.datalog"}
 PLAN = {
     "errors": set(),
@@ -63,11 +64,13 @@ PLAN = {
     "consumers.rules": BELOW_CONSUMERS | {"consumers"},
     "consumers.constraints": BELOW_CONSUMERS | {"consumers"},
     "consumers.monitors": BELOW_CONSUMERS | {"consumers"},
+    "notify": BELOW_CONSUMERS | {"notify.channels"},
+    "notify.channels": BELOW_CONSUMERS | {"notify"},
     "statements": BELOW_CONSUMERS | CONSUMERS | LANGUAGES,
     "statements.amosql": BELOW_CONSUMERS | CONSUMERS | {"lang.amosql", "statements"},
-    "statements.sql": BELOW_CONSUMERS | CONSUMERS | {"lang.sql", "statements"},
+    "statements.sql": BELOW_CONSUMERS | CONSUMERS | CONTINUAL | {"lang.sql", "statements"},
     "statements.datalog": BELOW_CONSUMERS | CONSUMERS | {"lang.datalog", "statements"},
-    "api": BELOW_CONSUMERS | CONSUMERS | STATEMENTS | LANGUAGES | {"engines.placement"},
+    "api": BELOW_CONSUMERS | CONSUMERS | CONTINUAL | STATEMENTS | LANGUAGES | {"engines.placement"},
     "project": BELOW_DATABASE | {"database", "statements", "api", "harken"},
 }
 # The outermost ring: it may import anything but the engines.
@@ -77,7 +80,7 @@ SURFACE = {
     *("bench", "bench.tpch", "demo"),
 }
 SURFACE_ALLOWED = (
-    BELOW_CONSUMERS | CONSUMERS | STATEMENTS | LANGUAGES | {"api", "project"} | SURFACE
+    BELOW_CONSUMERS | CONSUMERS | CONTINUAL | STATEMENTS | LANGUAGES | {"api", "project"} | SURFACE
 )
 
 TESTS_ONLY = {"cases", "costs", "generators", "harness", "laws", "models"}

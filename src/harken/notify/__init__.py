@@ -1,0 +1,1 @@
+"""Delivers the messages of the outbox (`database.messages`) through channels."""
