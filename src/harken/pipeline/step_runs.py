@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -63,13 +63,13 @@ def keep_running(
 ) -> None:
     """Until Ctrl-C or SIGTERM: the first signal lets the running step finish, the second rolls it
     back. A file that cannot be read is set aside, unless the run is `strict`."""
-    stop, views = threading.Event(), Views(database)
+    stop, views = Stop(), Views(database)
     before = {each: signal.getsignal(each) for each in Signals}
     try:
-        while not stop.is_set():
+        while not stop.requested:
             # Spark installs its own handler when it starts.
             for each in Signals:
-                signal.signal(each, _stopping(stop))
+                signal.signal(each, stop.handle)
             views.refresh()
             step = _step_unless_locked(database, strict)
             changes = views.changes()
@@ -83,13 +83,28 @@ def keep_running(
             signal.signal(each, handler)
 
 
-def _stopping(stop: threading.Event) -> Callable[..., None]:
-    def handle(*_: object) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
+class Stop:
+    """A request to stop, made by a signal.
 
-    return handle
+    A handler runs in the main thread between any two of its instructions, so it must not take a
+    lock that the main thread may hold: setting a `threading.Event` while the thread waits for it
+    can block for ever. A `SimpleQueue` may be filled from a handler.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._queue: SimpleQueue[None] = SimpleQueue()
+
+    def handle(self, *_: object) -> None:
+        if self.requested:
+            raise KeyboardInterrupt
+        self.requested = True
+        self._queue.put(None)
+
+    def wait(self, seconds: float) -> None:
+        """Wait that long, or until the request."""
+        with suppress(Empty):
+            self._queue.get(timeout=seconds)
 
 
 def _step_unless_locked(database: harken.Database, strict: bool) -> Step | None:
