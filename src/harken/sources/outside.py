@@ -92,6 +92,9 @@ class TableChange:
     minus: Sequence[tuple[Any, ...]] = ()
     plus: Sequence[tuple[Any, ...]] = ()
     truncated: bool = False
+    moved: Mapping[tuple[Any, ...], tuple[Any, ...]] = field(default_factory=dict)
+    """Of a row of `plus` that has `UNCHANGED` values and another key than before: its key, and the
+    key under which the mirror has those values, as it was before this transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +180,11 @@ class Followed(Protocol):
 
     def schema(self, table: str) -> OutsideSchema: ...
 
+    def expect(self, table: str, columns: Sequence[str]) -> None:
+        """The columns of the mirror, in their order, the key's among them. From now on rows of this
+        table come in these; without this call, in all columns of the snapshot that `start` gave.
+        A column that is missing there makes the table `altered`, a new one does not."""
+
     def start(self, tables: Sequence[str]) -> Mapping[str, Snapshot]:
         """Begin to follow more tables; their rows at one moment, each with the position from which
         their changes count. A crash between this and the commit of the snapshot must be safe to
@@ -191,8 +199,9 @@ class Followed(Protocol):
     ) -> Iterator[OutsideTransaction]:
         """The transactions after the position of each table, in commit order, until about `limit`
         rows. A table's changes up to its own position are left out: it may be ahead of the others,
-        as its snapshot is when it is new. The position of a table moves on only with transactions
-        that change it. Nothing is released."""
+        as its snapshot is when it is new. The position of a table moves on with the transactions
+        that have a `TableChange` of it, also an empty one, by which a quiet table keeps up with
+        the log. Nothing is released."""
 
     def release(self, position: Position) -> None:
         """All transactions up to this one are committed in Harken: the server may forget them.
@@ -218,6 +227,9 @@ class Opened:
     table: str = ""
     capture: str = "poll"
     why: str = ""
+    scripts: Callable[[], tuple[str, str]] | None = None
+    """The scripts that create and drop there what this way of capture needs, for an operator to
+    read or to run (`harken source add --sql`)."""
 
 
 class OutsideKind(Protocol):
