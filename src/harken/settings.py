@@ -189,6 +189,28 @@ SETTINGS: tuple[Setting, ...] = (
         served=2**30,
     ),
     Setting(
+        "notification_attempts",
+        12,
+        "How often a message is offered to its channel before it is given up.",
+        least=1,
+        most=1_000,
+    ),
+    Setting(
+        "notification_lease",
+        300.0,
+        "After how long another run takes over the messages of one that died while sending.",
+        "seconds",
+        least=1,
+        most=LONGEST,
+    ),
+    Setting(
+        "notification_workers",
+        8,
+        "How many messages are sent at the same time, each to another receiver.",
+        least=1,
+        most=256,
+    ),
+    Setting(
         "operator_limit",
         0,
         "Operators in a row that an expression may have in SQL; 0 is no limit.",

@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 import harken
-from harken.database.messages import DEAD, SENT, WAITING, Message, Messages, Recipient
+from harken.database.messages import (
+    DEAD,
+    DELIVERED,
+    MUTED,
+    WAITING,
+    Message,
+    Messages,
+    Recipient,
+)
 from harken.errors import IntegrityError, NameFault
 
 NOON = datetime.datetime(2026, 3, 1, 12, tzinfo=datetime.UTC)
@@ -57,8 +65,8 @@ def test_a_message_that_is_not_due_keeps_back_the_later_ones_of_its_line() -> No
         first = messages.write(message(due=NOON + SECOND))
         second = messages.write(message())
         other = messages.write(message(query="high"))
-    assert [each.number for each in messages.waiting(NOON)] == [other]
-    assert [each.number for each in messages.waiting(NOON + SECOND)] == [first, second, other]
+    assert [each.number for each in messages.ready(NOON)] == [other]
+    assert [each.number for each in messages.ready(NOON + SECOND)] == [first, second, other]
     assert messages.next_due() == NOON
 
 
@@ -69,21 +77,28 @@ def test_the_id_stays_whatever_becomes_of_the_message() -> None:
         number = messages.write(message())
     (before,) = messages.listed()
     with db.transaction():
-        messages.mark_failed(number, "no route", NOON + SECOND)
-    assert messages.waiting(NOON) == []
+        assert messages.claim(number, "run", NOON, 0)
+        assert messages.mark_failed(number, "run", "no route", NOON + SECOND)
+    assert messages.ready(NOON) == []
     with db.transaction():
-        messages.mark_failed(number, "no such address", None)
+        assert messages.claim(number, "run", NOON + SECOND, 0)
+        assert not messages.mark_delivered(number, "another run")
+        assert messages.mark_failed(number, "run", "no such address", None)
     (dead,) = messages.listed(DEAD)
     assert (dead.id, dead.attempts, dead.error) == (before.id, 2, "no such address")
     with db.transaction():
         messages.resend(number)
-        messages.mark_sent(number)
-    (sent,) = messages.listed(SENT)
+        assert messages.claim(number, "run", NOON, 0)
+        assert messages.mark_delivered(number, "run")
+    (sent,) = messages.listed(DELIVERED)
     assert (sent.id, sent.attempts, sent.error) == (before.id, 1, "")
+    with db.transaction():
+        messages.set_aside(number, MUTED, "nobody listens")
+    assert [each.error for each in messages.listed(MUTED)] == ["nobody listens"]
     with db.transaction():
         messages.remove(number)
     with pytest.raises(IntegrityError, match=f"there is no message {number}"):
-        messages.mark_sent(number)
+        messages.resend(number)
 
 
 def test_a_table_of_the_same_name_is_in_the_way() -> None:

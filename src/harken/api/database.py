@@ -19,6 +19,7 @@ from harken.api.explain import Explained, explain
 from harken.api.handles import FunctionHandle
 from harken.api.internals import Internals
 from harken.api.lake_tables import LakeStatus, LakeTables, Progress
+from harken.api.notifications import Notifications
 from harken.api.prepared_statements import PreparedStatement
 from harken.api.programs import Programs, run_options
 from harken.api.python_functions import register_python
@@ -74,6 +75,7 @@ class Database:
         self._views = Views(internals, self.session_lock)
         self._programs = Programs(internals, self.monitor)
         self._lake = LakeTables(internals)
+        self.notifications = Notifications(internals, self.session_lock)
 
     # --- programs --------------------------------------------------------------------------
 

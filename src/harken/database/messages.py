@@ -13,11 +13,13 @@ A row keeps one message for one recipient:
 - `payload` is a JSON object: `inserted` and `deleted` are lists of objects by column, `changed` a
   list of `{"old": {...}, "new": {...}}`, `rows` the whole answer where it was asked for, `count`
   the number of rows, `columns` their names; `text` a sentence for people.
-- `state` is `waiting`, `sent` or `dead` (it was given up); `attempts`, `due` (not before), `tried`
-  and `error` belong to whoever delivers.
+- `state` is one of `STATES`; `attempts`, `due` (not before), `tried`, `error` and `claim` belong to
+  whoever delivers. `claim` names the run that is sending the message, until its lease is over.
 
-Law: a message is there exactly if the transaction that caused it was committed, and it is `sent`
-only after a channel has accepted it: at least once, never lost.
+A line is the messages of one query for one address of a channel: they are delivered in order.
+
+Law: a message is there exactly if the transaction that caused it was committed, and it is
+`delivered` only after a channel has accepted it: at least once, never lost.
 """
 
 from __future__ import annotations
@@ -25,9 +27,9 @@ from __future__ import annotations
 import datetime
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from harken.database.runtime import Runtime
 from harken.database.stored_functions import store
@@ -39,9 +41,24 @@ from harken.values.rows import Row
 from harken.values.types import INTEGER, TEXT, TIMESTAMP
 
 NAME = "delivery"
-KINDS = ("results", "stopped", "error", "recovered", "announcement", "sample")
-"""New results; the query has stopped; it fails; it works again; news of the operator; a trial."""
-WAITING, SENT, DEAD = "waiting", "sent", "dead"
+KINDS = (
+    "results",
+    "stopped",
+    "error",
+    "operator_error",
+    "recovered",
+    "announcement",
+    "sample",
+)
+"""New results; the query has stopped; it fails, for its owner and for the operator; it works again;
+news of the operator; a trial."""
+WAITING, SENDING, FAILED = "waiting", "sending", "failed"
+"""The states of a message that is still to be delivered; a failed one has a next attempt."""
+DELIVERED, DEAD = "delivered", "dead"
+MUTED, GROUPED, UNSUBSCRIBED = "muted", "grouped", "unsubscribed"
+"""Messages that are not sent: nobody wants them, or another one has their content."""
+OPEN = (WAITING, SENDING, FAILED)
+STATES = (*OPEN, DELIVERED, DEAD, MUTED, GROUPED, UNSUBSCRIBED)
 NUMBER = Column("number", INTEGER)
 RESULTS = (
     Column("id", TEXT),
@@ -59,9 +76,14 @@ RESULTS = (
     Column("due", TIMESTAMP),
     Column("tried", TIMESTAMP.or_null(True)),
     Column("error", TEXT),
+    Column("claim", TEXT),
 )
 TEXT_OF_FUNCTION = "create function delivery(integer number) -> messages to people"
-_STATE, _ATTEMPTS, _DUE, _TRIED, _ERROR = 11, 12, 13, 14, 15
+_QUERY, _CHANNEL, _ADDRESS = 2, 7, 8
+_STATE, _ATTEMPTS, _DUE, _TRIED, _ERROR, _CLAIM = 11, 12, 13, 14, 15, 16
+
+
+Line: TypeAlias = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +123,12 @@ class StoredMessage:
     due: datetime.datetime
     tried: datetime.datetime | None
     error: str
+
+    @property
+    def line(self) -> Line:
+        """The messages that must not overtake one another have the same line."""
+        to = self.message.recipient
+        return self.message.query, to.channel, to.address
 
 
 class Messages:
@@ -152,82 +180,122 @@ class Messages:
             encode_timestamp(message.due or message.at),
             None,
             "",
+            "",
         )
         self._runtime.engine.set_row(self._relation(), row)
         return number
 
     # --- delivering ----------------------------------------------------------------------------
 
-    def waiting(self, now: datetime.datetime) -> list[StoredMessage]:
-        """The messages that are due, in order of number. One that is not due keeps back the later
-        ones of its query and recipient, so that none overtakes another."""
+    def ready(self, now: datetime.datetime, lease: float = 0) -> list[StoredMessage]:
+        """The messages that are due, in order of number. One that is not, or that another run is
+        sending, keeps back the later ones of its line. A run that died holds its messages for
+        `lease` seconds."""
         found, kept_back = [], set()
-        for each in self.listed(WAITING):
-            line = (
-                each.message.query,
-                each.message.recipient.channel,
-                each.message.recipient.address,
-            )
-            if each.due > now:
+        for row in self._rows(OPEN):
+            line = row[_QUERY], row[_CHANNEL], row[_ADDRESS]
+            if line in kept_back:
+                continue
+            if _may_be_sent(row, now, lease):
+                found.append(_read(row))
+            else:
                 kept_back.add(line)
-            elif line not in kept_back:
-                found.append(each)
         return found
 
-    def next_due(self) -> datetime.datetime | None:
-        """When the next waiting message is due."""
-        return min((each.due for each in self.listed(WAITING)), default=None)
+    def next_due(self, lease: float = 0) -> datetime.datetime | None:
+        """When a message can be sent next: it is due, or the lease on it ends."""
+        return min((_free_at(row, lease) for row in self._rows(OPEN)), default=None)
 
-    def listed(self, state: str | None = None) -> list[StoredMessage]:
-        """The messages, all or those in a state, in order of number."""
-        if not self.is_declared:
-            return []
-        known = {} if state is None else {_STATE: state}
-        return [
-            _read(row) for row in sorted(self._runtime.engine.matching(self._relation(), known))
-        ]
+    def listed(self, *states: str) -> list[StoredMessage]:
+        """The messages, all or those in some states, in order of number."""
+        return [_read(row) for row in self._rows(states)]
 
-    def mark_sent(self, number: int) -> None:
-        """In a transaction: a channel has accepted the message."""
-        row = self._row(number)
-        self._change(row, SENT, row[_DUE], "")
+    def claim(self, number: int, run: str, now: datetime.datetime, lease: float) -> bool:
+        """In a transaction: reserve a message for a run; False if it is not to be sent any more."""
+        row = self._find(number)
+        if row is None or row[_STATE] not in OPEN or not _may_be_sent(row, now, lease):
+            return False
+        tried = encode_timestamp(now)
+        changed = (*row[:_STATE], SENDING, row[_ATTEMPTS] + 1, row[_DUE], tried, row[_ERROR], run)
+        self._runtime.engine.set_row(self._relation(), changed)
+        return True
 
-    def mark_failed(self, number: int, error: str, retry: datetime.datetime | None) -> None:
+    def mark_delivered(self, number: int, run: str) -> bool:
+        """In a transaction: a channel has accepted the message. False if the message is no longer
+        this run's, because its lease was over and another run took it."""
+        return self._settle(number, run, DELIVERED, None, "")
+
+    def mark_failed(
+        self, number: int, run: str, error: str, retry: datetime.datetime | None
+    ) -> bool:
         """In a transaction: the message was not accepted; without a time to retry it is dead."""
+        return self._settle(number, run, DEAD if retry is None else FAILED, retry, error)
+
+    def set_aside(self, number: int, state: str, reason: str) -> None:
+        """In a transaction: the message will not be sent."""
         row = self._row(number)
-        due = row[_DUE] if retry is None else encode_timestamp(retry)
-        self._change(row, DEAD if retry is None else WAITING, due, error)
+        self._runtime.engine.set_row(
+            self._relation(), (*row[:_STATE], state, *row[_ATTEMPTS:_ERROR], reason, "")
+        )
 
     def resend(self, number: int) -> None:
-        """In a transaction: a dead or sent message waits again, under its old id."""
+        """In a transaction: the message waits again, under its old id."""
         row = self._row(number)
         now = encode_timestamp(self._runtime.engine.connection.now())
-        changed = (*row[:_STATE], WAITING, 0, now, row[_TRIED], row[_ERROR])
+        changed = (*row[:_STATE], WAITING, 0, now, row[_TRIED], row[_ERROR], "")
         self._runtime.engine.set_row(self._relation(), changed)
 
     def remove(self, number: int) -> None:
         """In a transaction: forget a message."""
         self._runtime.engine.clear(self._relation(), (number,))
 
-    def _change(self, row: Row, state: str, due: Any, error: str) -> None:
-        tried = encode_timestamp(self._runtime.engine.connection.now())
-        changed = (*row[:_STATE], state, row[_ATTEMPTS] + 1, due, tried, error)
+    def _settle(
+        self, number: int, run: str, state: str, due: datetime.datetime | None, error: str
+    ) -> bool:
+        row = self._find(number)
+        if row is None or row[_STATE] != SENDING or row[_CLAIM] != run:
+            return False
+        when = row[_DUE] if due is None else encode_timestamp(due)
+        changed = (*row[:_STATE], state, row[_ATTEMPTS], when, row[_TRIED], error, "")
         self._runtime.engine.set_row(self._relation(), changed)
+        return True
+
+    def _rows(self, states: Iterable[str]) -> list[Row]:
+        if not self.is_declared:
+            return []
+        engine, relation = self._runtime.engine, self._relation()
+        chosen: list[dict[int, Any]] = [{_STATE: state} for state in states] or [{}]
+        return sorted(row for known in chosen for row in engine.matching(relation, known))
+
+    def _find(self, number: int) -> Row | None:
+        rows = self._runtime.engine.results(self._relation(), (number,)) if self.is_declared else []
+        return (number, *rows[0]) if rows else None
 
     def _row(self, number: int) -> Row:
-        rows = self._runtime.engine.results(self._relation(), (number,)) if self.is_declared else []
-        if not rows:
+        row = self._find(number)
+        if row is None:
             raise IntegrityError(
                 f"there is no message {number}",
                 code="no-such-row",
                 hint=f"SELECT * FROM {NAME} lists them; it may have been removed meanwhile",
             )
-        return (number, *rows[0])
+        return row
 
     def _relation(self) -> Relation:
         relation = self._runtime.catalog.function(f"{NAME}(integer)").relation
         assert relation is not None
         return relation
+
+
+def _free_at(row: Row, lease: float) -> datetime.datetime:
+    """When a message can be sent: a claimed one when its lease ends."""
+    if row[_STATE] != SENDING:
+        return decode_timestamp(row[_DUE])
+    return decode_timestamp(row[_TRIED]) + datetime.timedelta(seconds=lease)
+
+
+def _may_be_sent(row: Row, now: datetime.datetime, lease: float) -> bool:
+    return _free_at(row, lease) <= now
 
 
 def _json(value: Mapping[str, Any]) -> str:
@@ -236,7 +304,7 @@ def _json(value: Mapping[str, Any]) -> str:
 
 def _read(row: Row) -> StoredMessage:
     number, id, query, execution, kind, at, owner, channel, address, options, payload = row[:11]
-    state, attempts, due, tried, error = row[11:]
+    state, attempts, due, tried, error, _ = row[11:]
     try:
         recipient = Recipient(channel, address, json.loads(options))
         content = json.loads(payload)

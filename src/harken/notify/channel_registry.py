@@ -1,7 +1,8 @@
 """The registry of channels: the ways in which a message can reach someone.
 
 A channel registers under the word that NOTIFY uses for it. `check` refuses a clause that can never
-work, when the statement is run; `send` delivers one message, or raises `NotDelivered`.
+work, when the statement is run; `send` delivers one message, or raises `NotDelivered`. It runs in a
+thread of its own and must not use the session.
 
 Law: when `send` returns, the receiver has the message; when it raises, it may or may not have it.
 """
@@ -10,19 +11,24 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from harken.database.messages import Recipient, StoredMessage
+from harken.database.runtime import Runtime
+from harken.database.secrets import HIDDEN, SHORTEST, is_reference, redacted
 from harken.errors import HarkenError, TypeFault, offered
+from harken.settings import SETTINGS
 
 
 class NotDelivered(Exception):
-    """A channel could not deliver. `retry` says whether it may work later."""
+    """A channel could not deliver. `retry` says whether it may work later, and `after` in how many
+    seconds at the earliest, if the receiver said so."""
 
-    def __init__(self, message: str, *, retry: bool = True) -> None:
+    def __init__(self, message: str, *, retry: bool = True, after: float | None = None) -> None:
         super().__init__(message)
         self.retry = retry
+        self.after = after
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,56 @@ class Surroundings:
     settings: Mapping[str, Any]
     resolve_secret: Callable[[str], str]
     now: Callable[[], datetime.datetime]
+    redacted: Callable[[str], str] = redacted
+    """A text for people, without secrets."""
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    """The secrets of one message, by reference."""
+
+    def setting(self, name: str) -> Any:
+        """A setting, or its default."""
+        if name in self.settings:
+            return self.settings[name]
+        return next(each.default for each in SETTINGS if each.name == name)
+
+    def prepared(self, message: StoredMessage) -> Surroundings:
+        """In the thread of the session: read the secrets that a message refers to."""
+        to = message.message.recipient
+        texts = [to.address, *to.options.values(), *self.settings.values()]
+        known = {text: self.resolve_secret(text) for text in texts if is_reference(text)}
+        return replace(self, secrets=known)
+
+    def secret(self, text: str) -> str:
+        """The value of `secret:name`; any other text unchanged."""
+        return self.secrets.get(text, text)
+
+    def opened(self, message: StoredMessage) -> StoredMessage:
+        """The message with its secrets in place, for the channel alone."""
+        if not self.secrets:
+            return message
+        to = message.message.recipient
+        options = {
+            name: self.secret(value) if isinstance(value, str) else value
+            for name, value in to.options.items()
+        }
+        known = Recipient(to.channel, self.secret(to.address), options)
+        return replace(message, message=replace(message.message, recipient=known))
+
+    def hidden(self, text: str) -> str:
+        """A text without the secrets of this message."""
+        for value in sorted(self.secrets.values(), key=len, reverse=True):
+            if len(value) >= SHORTEST:
+                text = text.replace(value, HIDDEN)
+        return self.redacted(text)
+
+
+def surroundings_of(runtime: Runtime) -> Surroundings:
+    """The surroundings of the messages that a session delivers."""
+    return Surroundings(
+        runtime.settings,
+        runtime.secrets.resolve,
+        runtime.engine.connection.now,
+        runtime.secrets.redacted,
+    )
 
 
 class Channel(Protocol):
@@ -74,4 +130,8 @@ def channel_named(name: str) -> Channel:
 
 def reason_of(error: Exception) -> str:
     """The error of a delivery for people."""
-    return f"[{error.code}] {error.message}" if isinstance(error, HarkenError) else str(error)
+    if isinstance(error, HarkenError):
+        return f"[{error.code}] {error.message}"
+    if isinstance(error, NotDelivered):
+        return str(error)
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,164 @@
+"""Messages to people, as `db.notifications`: written, listed, delivered, sent again.
+
+Law: nothing is sent before the transaction that wrote it is committed.
+"""
+
+from __future__ import annotations
+
+import builtins
+import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harken.api.internals import Internals
+from harken.database.arguments import check_numbers, check_text, check_whole
+from harken.database.delivery_log import Attempt, DeliveryLog
+from harken.database.exclusive import SessionLock, exclusive
+from harken.database.messages import STATES, Message, Messages, Recipient, StoredMessage
+from harken.errors import TypeFault, ValueFault, offered
+from harken.notify.channel_registry import channel_named, surroundings_of
+from harken.notify.channels import register_all
+from harken.notify.delivery_run import Outcome, deliver_due
+
+LONGEST_TEXT = 100_000
+"""Characters of a text that is sent."""
+MOST_LISTED = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """A message for one recipient, and what became of it. `due` is when it is tried next."""
+
+    number: int
+    id: str
+    query: str
+    kind: str
+    at: datetime.datetime
+    channel: str
+    address: str
+    state: str
+    attempts: int
+    due: datetime.datetime
+    error: str
+    payload: Mapping[str, Any]
+
+
+class Notifications:
+    """The outbox of a session: `db.notifications`."""
+
+    def __init__(self, internals: Internals, session_lock: SessionLock) -> None:
+        self._internals = internals
+        self.session_lock = session_lock
+        self._messages = Messages(internals.runtime)
+        self._log = DeliveryLog(internals.runtime)
+        register_all()
+
+    @exclusive
+    def send(
+        self,
+        channel: str,
+        address: str,
+        text: str,
+        *,
+        options: Mapping[str, Any] | None = None,
+        owner: str = "",
+    ) -> int:
+        """Write an announcement to somebody; returns its number. The next `run` after the commit
+        delivers it."""
+        self._internals.check_open()
+        for value, what in ((channel, "the channel"), (address, "the address"), (text, "the text")):
+            check_text(value, what)
+        check_text(owner, "the owner")
+        if len(text) > LONGEST_TEXT:
+            raise ValueFault(
+                f"the text has {len(text):,} characters, and {LONGEST_TEXT:,} can be sent",
+                code="bad-value",
+                hint="send a link to the rest",
+            )
+        to = Recipient(channel.lower(), address, _checked_options(options))
+        channel_named(to.channel).check(to, surroundings_of(self._internals.runtime))
+        with self._internals.alone():
+            now = self._internals.connection.now()
+            said = Message("", 0, "announcement", now, owner, to, {"text": text})
+            return self._messages.write(said)
+
+    @exclusive
+    def list(self, state: str | None = None, *, limit: int = 1_000) -> builtins.list[Notification]:
+        """The newest messages, at most `limit`, oldest first: all, or those in a state."""
+        self._internals.look()
+        if state is not None:
+            check_text(state, "the state")
+            if state not in STATES:
+                raise TypeFault(
+                    f"there is no state {state!r} of messages",
+                    code="bad-value",
+                    hint=offered(state, STATES, "states"),
+                )
+        check_whole(limit, "the limit", least=1)
+        found = self._messages.listed(*([] if state is None else [state]))
+        return [_shown(each) for each in found[-min(limit, MOST_LISTED) :]]
+
+    @exclusive
+    def attempts(self, number: int) -> builtins.list[Attempt]:
+        """The attempts to deliver a message, oldest first."""
+        self._internals.look()
+        check_whole(number, "the number", least=0)
+        return self._log.of_message(number)
+
+    @exclusive
+    def resend(self, numbers: Iterable[int]) -> None:
+        """Let messages wait again, dead letters and delivered ones, under their old ids."""
+        self._internals.check_open()
+        wanted = check_numbers(numbers)
+        with self._internals.alone():
+            for number in wanted:
+                self._messages.resend(number)
+
+    @exclusive
+    def run(self) -> builtins.list[Outcome]:
+        """Deliver what is due now; returns what became of each message. A message that fails is
+        tried again by a later run."""
+        self._internals.look()
+        self._internals.check_committed("messages are delivered after the commit")
+        runtime, transactions = self._internals.runtime, self._internals.transactions
+        return deliver_due(self._messages, transactions, surroundings_of(runtime), self._log)
+
+
+def _checked_options(options: object) -> dict[str, Any]:
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
+        raise TypeFault(
+            "the options of a channel are a mapping of names to values",
+            code="type-mismatch",
+            hint='as options={"template": "short"}',
+        )
+    for name, value in options.items():
+        check_text(name, "the name of an option")
+        if isinstance(value, str):
+            check_text(value, f"the option {name}")
+        elif not isinstance(value, bool | int) or abs(value) >= 2**63:
+            raise TypeFault(
+                f"the option {name} must be a text, a whole number or a boolean",
+                code="type-mismatch",
+            )
+    return dict(options)
+
+
+def _shown(stored: StoredMessage) -> Notification:
+    about = stored.message
+    return Notification(
+        stored.number,
+        stored.id,
+        about.query,
+        about.kind,
+        about.at,
+        about.recipient.channel,
+        about.recipient.address,
+        stored.state,
+        stored.attempts,
+        stored.due,
+        stored.error,
+        about.payload,
+    )
