@@ -25,7 +25,7 @@
     ├── IntegrityError         in-use, transaction, other-thread, rolled-back, lake-conflict,
     │                          no-such-row, row-exists, not-unique, null, constraint
     ├── SourceFault            source-down, source-suspect, source-changed, source-lost,
-    │                          bad-option, unknown-kind, missing-secret
+    │                          not-allowed, bad-option, unknown-kind, missing-secret
     └── StorageError           not-a-database, newer-format, older-format, disk-full, disk-error,
                                locked, stale-snapshot, file-lost, read-only, cannot-open, closed,
                                storage, no-lake-table, not-a-lake-table, no-such-version,
