@@ -151,6 +151,7 @@ TEMPLATES = (
     "INSERT INTO t (id, c) VALUES (1, 2.25), (11, -3) ON CONFLICT DO NOTHING",
     "INSERT INTO u SELECT id, s FROM t WHERE id > 1",
     "INSERT INTO u VALUES (1 + 1, upper('z')), (3, NULL)",
+    "INSERT INTO u VALUES (- '2', -3)",
     "UPDATE t SET s = 'new', c = 2.5 WHERE id = 2",
     "UPDATE t SET c = c + 1.25, n = n * 2 WHERE id < 3",
     "UPDATE t SET d = '2024-05-06', c = 7, n = 3 WHERE s = 'a'",

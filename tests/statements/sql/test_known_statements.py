@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,3 +87,17 @@ def test_rules_see_a_known_change() -> None:
             *(([(i, 7)], [(i, i)]) for i in range(4)),
             ([], [(3, 7)]),
         ]
+
+
+@pytest.mark.parametrize("value", ["x", True, date(2024, 1, 2)])
+def test_a_minus_before_a_parameter_that_is_no_number(value: Any) -> None:
+    """It used to end in a TypeError of Python once the statement was known."""
+    with harken.connect() as db:
+        db.sql("CREATE TABLE t (a INT, b STRING)")
+        for _ in range(2):
+            with pytest.raises(harken.HarkenError):
+                db.sql("INSERT INTO t VALUES (-?, 'b')", [value])
+        db.sql("INSERT INTO t VALUES (-'7', 'b')")
+        with pytest.raises(harken.HarkenError):
+            db.sql("INSERT INTO t VALUES (-'x', 'b')")
+        assert db.sql("SELECT a FROM t").rows == [(-7,)]

@@ -299,16 +299,22 @@ def _column(nodes: Sequence[exp.Expr], column: Column, statement: Statement) -> 
             cells.append(lambda values: None)
             continue
         if isinstance(value, Lifted):
+            if is_negative and not _is_numeric(value.args["kind"]):
+                return None
             kinds.add(value.args["kind"])
             cells.append(_cell(value, is_negative, column, statement))
             continue
         known = _constant(value, statement)
-        if known is None:
+        if known is None or (is_negative and not _is_numeric(known.type)):
             return None
         kinds.add(known.type)
         stored = converter(known.type, column, statement)(_encoded(known, is_negative))
         cells.append(lambda values, stored=stored: stored)  # type: ignore[misc]
     return cells if len(kinds) <= 1 else None
+
+
+def _is_numeric(given: Type) -> bool:
+    return given in (INTEGER, NUMBER) or is_decimal(given)
 
 
 def _constant(node: exp.Expr, statement: Statement) -> Constant | None:
