@@ -31,7 +31,7 @@ BELOW_DATABASE = ENGINE | {
 BELOW_CONSUMERS = BELOW_DATABASE | {"database"}
 CONSUMERS = {"consumers", "consumers.rules", "consumers.constraints", "consumers.monitors"}
 LANGUAGES = {"lang", "lang.amosql", "lang.sql", "lang.datalog"}
-CONTINUAL = {"notify", "notify.channels"}
+CONTINUAL = {"notify", "notify.channels", "continual"}
 STATEMENTS = {"statements", "statements.amosql", "statements.sql", "statements.datalog"}
 PLAN = {
     "errors": set(),
@@ -66,6 +66,7 @@ PLAN = {
     "consumers.monitors": BELOW_CONSUMERS | {"consumers"},
     "notify": BELOW_CONSUMERS | {"notify.channels"},
     "notify.channels": BELOW_CONSUMERS | {"notify"},
+    "continual": BELOW_CONSUMERS,
     "statements": BELOW_CONSUMERS | CONSUMERS | LANGUAGES,
     "statements.amosql": BELOW_CONSUMERS | CONSUMERS | {"lang.amosql", "statements"},
     "statements.sql": BELOW_CONSUMERS | CONSUMERS | CONTINUAL | {"lang.sql", "statements"},

@@ -1,0 +1,1 @@
+"""Continual queries: a query, what triggers it, and when it stops."""
