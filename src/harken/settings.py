@@ -131,9 +131,21 @@ _KINDS = {
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
+        "allow_commands",
+        False,
+        "Whether NOTIFY COMMAND may run programs of this machine.",
+        fixed=True,
+    ),
+    Setting(
         "allow_private_addresses",
         False,
         "Whether sources and webhooks may reach loopback, private and other special addresses.",
+        fixed=True,
+    ),
+    Setting(
+        "apprise_schemes",
+        "",
+        "Schemes of apprise that name a host or a file, and are allowed, separated by commas.",
         fixed=True,
     ),
     Setting(
@@ -244,6 +256,12 @@ SETTINGS: tuple[Setting, ...] = (
         most=LONGEST,
     ),
     Setting(
+        "public_address",
+        "",
+        "Where people reach this service, as https://harken.example.org, for links in messages.",
+        fixed=True,
+    ),
+    Setting(
         "row_limit",
         0,
         "Rows that one query may give, before LIMIT; 0 is no limit.",
@@ -254,6 +272,44 @@ SETTINGS: tuple[Setting, ...] = (
         "secrets_file",
         "",
         "A file of lines `name = value`, for options that say `secret:name`; empty is none.",
+        fixed=True,
+    ),
+    Setting(
+        "smtp_from",
+        "",
+        "The sender of mails.",
+        fixed=True,
+    ),
+    Setting(
+        "smtp_host",
+        "",
+        "The server that takes mails; empty is none.",
+        fixed=True,
+    ),
+    Setting(
+        "smtp_password",
+        "",
+        "The password at that server, as `secret:name`.",
+        fixed=True,
+    ),
+    Setting(
+        "smtp_port",
+        587,
+        "The port of that server.",
+        least=1,
+        most=65_535,
+        fixed=True,
+    ),
+    Setting(
+        "smtp_security",
+        "starttls",
+        "How the connection to that server is encrypted: starttls, tls or none.",
+        fixed=True,
+    ),
+    Setting(
+        "smtp_user",
+        "",
+        "The user at that server; empty is none.",
         fixed=True,
     ),
     Setting(

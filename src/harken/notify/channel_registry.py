@@ -18,6 +18,7 @@ from harken.database.messages import Recipient, StoredMessage
 from harken.database.runtime import Runtime
 from harken.database.secrets import HIDDEN, SHORTEST, is_reference, redacted
 from harken.errors import HarkenError, TypeFault, offered
+from harken.notify.texts import Rendered, built_in
 from harken.settings import SETTINGS
 
 
@@ -42,6 +43,10 @@ class Surroundings:
     """A text for people, without secrets."""
     secrets: Mapping[str, str] = field(default_factory=dict)
     """The secrets of one message, by reference."""
+    link: str = ""
+    """Where people can see all that a message is about."""
+    unsubscribe: str = ""
+    """Where its receiver can say that no more messages are wanted."""
 
     def setting(self, name: str) -> Any:
         """A setting, or its default."""
@@ -52,7 +57,8 @@ class Surroundings:
     def prepared(self, message: StoredMessage) -> Surroundings:
         """In the thread of the session: read the secrets that a message refers to."""
         to = message.message.recipient
-        texts = [to.address, *to.options.values(), *self.settings.values()]
+        named = [self.setting(name) for name in _SECRET_SETTINGS.get(to.channel, ())]
+        texts = [to.address, *to.options.values(), *named]
         known = {text: self.resolve_secret(text) for text in texts if is_reference(text)}
         return replace(self, secrets=known)
 
@@ -71,6 +77,10 @@ class Surroundings:
         }
         known = Recipient(to.channel, self.secret(to.address), options)
         return replace(message, message=replace(message.message, recipient=known))
+
+    def texts(self, message: StoredMessage) -> Rendered:
+        """The message in words."""
+        return built_in(message.message, self.link, self.unsubscribe)
 
     def hidden(self, text: str) -> str:
         """A text without the secrets of this message."""
@@ -102,10 +112,25 @@ class Channel(Protocol):
 
 
 _CHANNELS: dict[str, Channel] = {}
+_BUILT_IN: set[str] = set()
+_SECRET_SETTINGS: dict[str, tuple[str, ...]] = {}
+"""The settings that a channel reads and that name a secret."""
 
 
 def register(channel: Channel) -> None:
     _CHANNELS[channel.name] = channel
+
+
+def register_built_in(channel: Channel, secret_settings: tuple[str, ...] = ()) -> None:
+    """Register a channel that comes with Harken, once for the process."""
+    if channel.name not in _BUILT_IN:
+        _BUILT_IN.add(channel.name)
+        _SECRET_SETTINGS[channel.name] = secret_settings
+        register(channel)
+
+
+def is_built_in(name: str) -> bool:
+    return name in _BUILT_IN
 
 
 def withdraw(name: str) -> None:
