@@ -65,7 +65,7 @@ VALUES: tuple[Any, ...] = (
 )
 
 
-@pytest.mark.parametrize("value", VALUES, ids=repr)
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: ascii(value).split(" at ")[0])
 def test_wrong_arguments_are_errors_of_ours(value: Any, tmp_path: Path) -> None:
     db = harken.connect()
     good = {
