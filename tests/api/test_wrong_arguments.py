@@ -82,6 +82,8 @@ def good_calls(tmp_path: Path) -> dict[str, dict[str, Any]]:
         },
         "snapshot": {"name": "low", "where": None},
         "outboxes": {},
+        "next_due": {},
+        "run_due": {},
         "foreign": {"name": "f", "function": print},
         "find_modules_in": {},
         "cancel": {"reason": "enough"},

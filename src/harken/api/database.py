@@ -6,6 +6,7 @@ Law: while one thread is in a method, a call from another is refused (`exclusive
 
 from __future__ import annotations
 
+import datetime
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,6 +42,7 @@ from harken.database.arguments import (
     check_whole,
 )
 from harken.database.changes import Change
+from harken.database.due_work import CONTINUAL_QUERIES
 from harken.database.exclusive import SessionLock, exclusive
 from harken.database.language_names import AMOSQL, DATALOG
 from harken.database.objects import Object
@@ -452,6 +454,31 @@ class Database:
                 hint="use adaptive, incremental or naive",
             )
         self.internals.network.chooser.forced = None if strategy == "adaptive" else strategy
+
+    # --- what is due -----------------------------------------------------------------------
+
+    @exclusive
+    def next_due(self) -> datetime.datetime | None:
+        """When `run_due` has something to do next, by the clock of the session; a moment in the
+        past if it is overdue, None if nothing waits for a time."""
+        self.internals.look()
+        return self.internals.runtime.due_work.next_due()
+
+    @exclusive
+    def run_due(self) -> list[Any]:
+        """Do once what is due now, by the clock of the session: views over the clock change,
+        continual queries are executed, messages are delivered. Returns the executions.
+
+        A service does this by itself; programs that embed Harken call it when `next_due` says so.
+        """
+        internals = self.internals
+        internals.look()
+        internals.check_committed("what is due runs in transactions of its own")
+        agenda = internals.runtime.due_work
+        found = agenda.run(internals.connection.now, internals.look)
+        if found.errors:
+            raise found.errors[0]
+        return found.done.get(CONTINUAL_QUERIES, [])
 
     # --- the lake --------------------------------------------------------------------------
 

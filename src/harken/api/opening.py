@@ -30,6 +30,8 @@ from harken.errors import HarkenError, StorageError
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function, FunctionKind
 from harken.limits import Watch
+from harken.notify.channels import register_all as register_channels
+from harken.notify.due_messages import DueMessages
 from harken.settings import Settings
 from harken.statements.amosql import foreign
 from harken.statements.amosql.build import syntax_of
@@ -70,7 +72,14 @@ def _assemble(runtime: Runtime) -> Internals:
         reactions.register(consumer)
     reactions.synchronise()
     transactions = Transactions(runtime, reactions)
+    _register_due_work(runtime, transactions)
     return Internals(runtime, transactions, reactions, rules, monitors, materialized)
+
+
+def _register_due_work(runtime: Runtime, transactions: Transactions) -> None:
+    """In the order in which it runs: what changes views, what looks at them, what tells people."""
+    register_channels()
+    runtime.due_work.register(DueMessages(runtime, transactions))
 
 
 def _open_runtime(connection: Connection, spark: Any, settings: Settings) -> Runtime:

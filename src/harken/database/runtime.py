@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harken.database.catalog import Catalog
+from harken.database.due_work import Agenda
 from harken.database.objects import Object, Objects
 from harken.database.results import Result
 from harken.database.secrets import Secrets
@@ -99,6 +100,8 @@ class Runtime:
     leave broken in between is looked at when all have changed (`statements.redefinition`)."""
     immediate_rules: bool = False
     """Whether any active rule acts after each statement."""
+    due_work: Agenda = field(default_factory=Agenda)
+    """What is to be done when its time comes."""
     secrets: Secrets = field(init=False)
 
     def __post_init__(self) -> None:
