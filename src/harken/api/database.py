@@ -16,10 +16,12 @@ from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from harken.api import interface_variables
+from harken.api.due_runs import run_due
 from harken.api.explain import Explained, explain
 from harken.api.handles import FunctionHandle
 from harken.api.internals import Internals
 from harken.api.lake_tables import LakeStatus, LakeTables, Progress
+from harken.api.loading import load
 from harken.api.notifications import Notifications
 from harken.api.prepared_statements import PreparedStatement
 from harken.api.programs import Programs, run_options
@@ -35,29 +37,25 @@ from harken.consumers.rules.detached import DetachedAction
 from harken.database.arguments import (
     check_callable,
     check_flag,
-    check_names,
     check_numbers,
     check_path,
     check_text,
     check_whole,
 )
 from harken.database.changes import Change
-from harken.database.due_work import CONTINUAL_QUERIES
 from harken.database.exclusive import SessionLock, exclusive
 from harken.database.language_names import AMOSQL, DATALOG
 from harken.database.objects import Object
 from harken.database.results import Result, Results
 from harken.database.runtime import Runtime
-from harken.errors import ClockWarning, LakeWarning, TypeFault
+from harken.errors import ClockWarning, LakeWarning
 from harken.lang.sql.program_draft import Table
 from harken.limits import Watch
 from harken.maintenance.kept_budget import KeptReport
 from harken.settings import Settings
-from harken.statements.amosql.load import load_objects
 from harken.statements.language_registry import NO_OPTIONS
 from harken.statements.redefinition import together
 from harken.statements.sql import table_rows
-from harken.statements.sql.load import load_rows, table_to_load
 from harken.statements.sql.table_descriptions import TableDescription, describe_table
 
 if TYPE_CHECKING:
@@ -325,16 +323,8 @@ class Database:
         then columns.
         """
         self.internals.check_open()
-        check_text(name, "the name of a type or table")
-        if properties is not None:
-            properties = check_names(properties, "the properties")
-        runtime = self.internals.runtime
-        with self.one_statement(), self.internals.alone():
-            table = table_to_load(runtime, name)
-            if table is not None:
-                load_rows(runtime, table, rows, properties)
-                return ()
-            return load_objects(runtime, name, rows, properties)
+        with self.one_statement():
+            return load(self.internals, name, rows, properties)
 
     @exclusive
     def prepare(self, text: str) -> PreparedStatement:
@@ -447,13 +437,7 @@ class Database:
     @exclusive
     def monitoring(self, strategy: str) -> None:
         """How conditions are monitored: `adaptive`, or always `incremental` or `naive`."""
-        if strategy not in ("adaptive", "incremental", "naive"):
-            raise TypeFault(
-                f"there is no strategy {strategy}",
-                code="bad-value",
-                hint="use adaptive, incremental or naive",
-            )
-        self.internals.network.chooser.forced = None if strategy == "adaptive" else strategy
+        self.internals.force_strategy(strategy)
 
     # --- what is due -----------------------------------------------------------------------
 
@@ -471,14 +455,7 @@ class Database:
 
         A service does this by itself; programs that embed Harken call it when `next_due` says so.
         """
-        internals = self.internals
-        internals.look()
-        internals.check_committed("what is due runs in transactions of its own")
-        agenda = internals.runtime.due_work
-        found = agenda.run(internals.connection.now, internals.look)
-        if found.errors:
-            raise found.errors[0]
-        return found.done.get(CONTINUAL_QUERIES, [])
+        return run_due(self.internals)
 
     # --- the lake --------------------------------------------------------------------------
 
@@ -662,18 +639,8 @@ class Database:
     @exclusive
     def close(self) -> None:
         """Commit an open transaction and close the file."""
-        internals = self.internals
-        if internals.closed:
-            return
-        internals.transactions.commit()
-        self._programs.close()
-        internals.closed = True
-        internals.monitors.close()
-        try:
-            internals.engine.flush(give_way=True)
-        finally:
-            internals.engine.close()
-            internals.connection.close()
+        if not self.internals.closed:
+            self.internals.close(self._programs.close)
 
     def __enter__(self) -> Database:
         return self

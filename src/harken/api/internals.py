@@ -7,7 +7,7 @@ only; tests/test_architecture.py makes sure of that.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -88,6 +88,28 @@ class Internals:
     def check_committed(self, message: str) -> None:
         if self.transactions.active:
             raise IntegrityError(message, code="transaction", hint="commit first")
+
+    def force_strategy(self, strategy: str) -> None:
+        """How conditions are monitored; `adaptive` forces nothing."""
+        if strategy not in ("adaptive", "incremental", "naive"):
+            raise TypeFault(
+                f"there is no strategy {strategy}",
+                code="bad-value",
+                hint="use adaptive, incremental or naive",
+            )
+        self.network.chooser.forced = None if strategy == "adaptive" else strategy
+
+    def close(self, close_programs: Callable[[], None]) -> None:
+        """Commit, and close everything that the session has opened."""
+        self.transactions.commit()
+        close_programs()
+        self.closed = True
+        self.monitors.close()
+        try:
+            self.engine.flush(give_way=True)
+        finally:
+            self.engine.close()
+            self.connection.close()
 
     @contextmanager
     def alone(self) -> Iterator[None]:
