@@ -59,6 +59,25 @@ def test_each_kind_in_each_format(db: harken.Database, name: str) -> None:
     assert drawing.tag.endswith("svg")
 
 
+VIEWS = {"total": "sale", "big": "total", "path": "path", "low": "quantity(item)"}
+"""With what each reads."""
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_the_verbose_one_adds_clauses_differentials_and_sql(db: harken.Database, name: str) -> None:
+    text = str(db.explain(name, verbose=True))
+    assert "SELECT " in text
+    assert "s ObjectLog:" in text
+    assert "The network:\n\nlevel " in text
+    assert f"When {VIEWS[name]}" in text
+    parts = json.loads(str(db.explain(name, verbose=True, format="json")))
+    (influent,) = [each for each in parts["influents"] if each["relation"].startswith(VIEWS[name])]
+    assert influent["gains"]
+    assert influent["gain_sql"].startswith("SELECT ")
+    drawing = str(db.explain(name, format="svg"))
+    assert f">{len(influent['gains']) + len(influent['losses'])} differential" in drawing
+
+
 def test_it_says_the_decision_that_was_taken(db: harken.Database) -> None:
     db.monitoring("naive")
     db.sql("INSERT INTO sale VALUES ('Oslo', 5)")

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 
+from harken.api.differential_report import InfluentExplanation, explain_influents
 from harken.api.handles import plan_call
 from harken.api.internals import Internals
+from harken.api.network_drawing import draw
+from harken.api.network_report import NodeExplanation, explain_preview, followed, network_text
 from harken.api.recursions import strategies
-from harken.api.summary import Summary, summarise_function, summarise_rule
+from harken.api.rule_explanation import RuleExplanation, explain_rule
+from harken.api.summary import Summary, summarise_function, summarise_rule, watched_view
 from harken.calculus.rule_sets import all_rule_sets
-from harken.consumers.rules.condition_report import RuleExplanation, explain_rule, followed
-from harken.consumers.rules.drawing import draw
 from harken.database.language_names import DATALOG, SQL
 from harken.database.results import to_json
 from harken.database.runtime import Runtime
@@ -50,6 +52,10 @@ class Explanation:
     """What it is, in its author's terms."""
     warnings: tuple[str, ...] = ()
     """Changes that its watchers do not see."""
+    influents: tuple[InfluentExplanation, ...] = ()
+    """What a change of each relation below does to it."""
+    network: tuple[NodeExplanation, ...] = ()
+    """The nodes that a change passes, from the view down to the tables."""
 
     def __str__(self) -> str:
         parts = [self.title, self.definition]
@@ -60,6 +66,9 @@ class Explanation:
         parts += ["As SQL, for given arguments:", self.sql, *described(self.lake)]
         parts += ["\n".join(self.strategies)] if self.strategies else []
         parts += self.maintenance
+        if self.influents:
+            parts += network_text(self.network)
+            parts += [line for each in self.influents for line in each.paragraphs()]
         if self.measured:
             parts += ["Kept up to date:", "\n".join(self.measured)]
         parts += ["\n".join(self.outboxes)] if self.outboxes else []
@@ -97,12 +106,8 @@ def _summarise(internals: Internals, name: str) -> Summary:
 
 
 def _drawn(internals: Internals, name: str) -> str:
-    if name in internals.catalog.rules:
-        found = _explain_all(internals, name)
-        assert isinstance(found, RuleExplanation)
-        carried = {each.relation: len(each.gains) + len(each.losses) for each in found.influents}
-        return draw(found.network, carried)
-    network = _summarise(internals, name).network
+    found = _explain_all(internals, name)
+    network = found.network or _summarise(internals, name).network
     if not network:
         raise TypeFault(
             (
@@ -112,7 +117,8 @@ def _drawn(internals: Internals, name: str) -> str:
             code="unsupported",
             hint="use the format text or json",
         )
-    return draw(network, {})
+    carried = {each.relation: len(each.gains) + len(each.losses) for each in found.influents}
+    return draw(network, carried)
 
 
 def _explain_all(internals: Internals, name: str) -> Explanation | RuleExplanation:
@@ -120,27 +126,37 @@ def _explain_all(internals: Internals, name: str) -> Explanation | RuleExplanati
     if name in runtime.catalog.rules:
         return explain_rule(runtime, network, internals.rules.compiled(name))
     function = internals.function(name, runtime.catalog.rules)
-    told = followed(network, function.id)
-    found = explain_function(runtime, function, network, told)
-    return replace(found, outboxes=tuple(internals.monitors.outboxes_of(function)))
+    found = replace(
+        explain_function(runtime, function, network),
+        measured=followed(network, function.id),
+        outboxes=tuple(internals.monitors.outboxes_of(function)),
+    )
+    is_table = _check_rows(function).kind is Kind.STORED and not function.materialized
+    view = None if is_table else watched_view(internals, function)[0]
+    if view is None:
+        return found
+    condition, derived = network.graph.preview(view)
+    return replace(
+        found,
+        influents=explain_influents(runtime, condition),
+        network=explain_preview(runtime, network, condition, derived),
+    )
 
 
-def explain_function(
-    runtime: Runtime, function: Function, network: Network, measured: tuple[str, ...] = ()
-) -> Explanation:
+def explain_function(runtime: Runtime, function: Function, network: Network) -> Explanation:
     relation = _check_rows(function)
     clauses = expanded = ""
     maintenance: tuple[str, ...] = ()
     recursion: tuple[str, ...] = ()
     kept = network.graph.node(kept_name(function.id))
-    warnings = () if kept is None else untold(kept.view.program)
+    program = None if kept is None else kept.view.program
     if relation.kind is Kind.DERIVED:
         program = assemble(relation, (), runtime.catalog)
-        plan = prepare(program, runtime.catalog.hierarchy, range(relation.inputs))
-        clauses, expanded = print_program(program), print_program(plan.program)
+    if program is not None:
+        prepared = prepare(program, runtime.catalog.hierarchy, range(relation.inputs))
+        clauses, expanded = print_program(program), print_program(prepared.program)
         maintenance = tuple(map(str, all_rule_sets(program)))
         recursion = strategies(runtime, program, network)
-        warnings = untold(program)
     plan = plan_call(runtime, relation)
     return Explanation(
         function.id,
@@ -150,11 +166,10 @@ def explain_function(
         expanded,
         runtime.engine.explain_sql(plan),
         runtime.engine.reaches(plan),
-        measured,
-        maintenance,
-        recursion,
+        maintenance=maintenance,
+        strategies=recursion,
         title=_title(function),
-        warnings=warnings,
+        warnings=() if program is None else untold(program),
     )
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from harken.api.internals import Internals
+from harken.api.network_report import NodeExplanation, explain_network
 from harken.consumers.monitors.view import Watched
-from harken.consumers.rules.condition_report import NodeExplanation, explain_network
 from harken.errors import HarkenError
 from harken.ir.assemble import assemble
 from harken.ir.clauses import stored_relations
@@ -112,7 +112,7 @@ def summarise_rule(internals: Internals, name: str) -> Summary:
 def summarise_function(internals: Internals, function: Function, title: str) -> Summary:
     relation = function.relation
     assert relation is not None
-    view, is_followed = _watched(internals, function)
+    view, is_followed = watched_view(internals, function)
     own = _own_rows(internals, function, relation)
     outboxes = tuple(internals.monitors.outboxes_of(function))
     changes: tuple[str, ...]
@@ -145,7 +145,7 @@ def summarise_function(internals: Internals, function: Function, title: str) -> 
     )
 
 
-def _watched(internals: Internals, function: Function) -> tuple[WatchedView | None, bool]:
+def watched_view(internals: Internals, function: Function) -> tuple[WatchedView | None, bool]:
     """The view as the network watches it, or would for a monitor; and whether it does."""
     graph = internals.network.graph
     for name in (kept_name(function.id), Watched(function.id).node):

@@ -1,46 +1,29 @@
-"""How a rule is monitored: its condition as clauses, the network below it, each partial
-differential as a clause and as SQL, the screeners, the indexes, each decision with its numbers."""
+"""The network below a view or a rule's condition, as people read it: each node with its clauses,
+its costs, what is kept for it, and the decisions about it; each table with its screeners and
+indexes."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import cast
 
 from harken.calculus.counting import Derivations
-from harken.calculus.differentials import Differential, differentiate
 from harken.calculus.first_rows import FirstRows
 from harken.calculus.totals import Totals
-from harken.consumers.rules.definition import CompiledRule
 from harken.database.runtime import Runtime
-from harken.engines.access_paths import Reach, described
 from harken.engines.protocol import AnyKept, Engine, KeptCounts
-from harken.ir.printer import print_clause, print_definition, print_literal, print_program
-from harken.ir.relations import Kind, Relation, Role
+from harken.ir.printer import print_definition, print_literal
+from harken.ir.relations import Relation, Role
 from harken.maintenance import tuning
 from harken.maintenance.decisions import Decision
 from harken.maintenance.nodes import DerivedNode, Monitored, Node, TotalsNode, ViewNode
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.round_nodes import RoundsNode
 from harken.maintenance.watched import WatchedView
-from harken.planner.change_methods import untold
 from harken.planner.network_nodes import Reason
-from harken.planner.prepare import prepare
 from harken.planner.screen import Alternative
 from harken.propagation.network import Network
-
-
-@dataclass(frozen=True, slots=True)
-class InfluentExplanation:
-    """What a change of one influent does to the condition."""
-
-    relation: str
-    rows: int
-    gains: tuple[str, ...]
-    losses: tuple[str, ...]
-    gain_sql: str
-    loss_sql: str
-    lake: tuple[Reach, ...] = ()
-    """How the rows of lake relations are reached, for both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,103 +146,26 @@ class NodeExplanation:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class RuleExplanation:
-    name: str
-    text: str
-    semantics: str
-    coupling: str
-    active: bool
-    condition: str
-    influents: tuple[InfluentExplanation, ...]
-    network: tuple[NodeExplanation, ...]
-    warnings: tuple[str, ...] = ()
-    """Changes that the rule does not see."""
-
-    def __str__(self) -> str:
-        state = "active" if self.active else "not active"
-        parts = [
-            f"{self.name} is a {self.semantics}, {self.coupling} rule, {state}",
-            self.text,
-            "Its condition as ObjectLog:",
-            self.condition,
-            "The network:",
-            "\n".join(line for node in self.network for line in node.lines()),
-        ]
-        parts += [
-            node.clauses for node in self.network if node.kind != "condition" and node.clauses
-        ]
-        for influent in self.influents:
-            parts.append(f"When {influent.relation} changes, rows are gained by")
-            parts += [*influent.gains, influent.gain_sql]
-            parts.append("and lost by")
-            parts += [*influent.losses, influent.loss_sql, *described(influent.lake)]
-        parts += [f"Warning: {each}" for each in self.warnings]
-        return "\n\n".join(parts)
-
-    def as_json(self) -> dict[str, object]:
-        return {
-            "kind": "rule",
-            "name": self.name,
-            "definition": self.text,
-            "semantics": self.semantics,
-            "coupling": self.coupling,
-            "active": self.active,
-            "condition": self.condition,
-            "influents": [asdict(each) for each in self.influents],
-            "network": [asdict(each) for each in self.network],
-            "warnings": self.warnings,
-        }
-
-
-def explain_rule(runtime: Runtime, network: Network, compiled: CompiledRule) -> RuleExplanation:
-    rule = compiled.rule
-    condition, derived = network.graph.preview(compiled)
-    return RuleExplanation(
-        name=rule.name,
-        text=rule.text,
-        semantics="nervous" if rule.nervous else "strict",
-        coupling=rule.coupling,
-        active=rule.name in network.graph,
-        condition=print_program(condition.part.program),
-        influents=tuple(
-            _influent(runtime, condition, relation)
-            for relation in condition.part.influents.values()
-        ),
-        network=tuple(_Nodes(runtime, network).explained(condition, derived)),
-        warnings=untold(compiled.program),
-    )
-
-
 def explain_network(
     runtime: Runtime, network: Network, view: WatchedView
 ) -> tuple[NodeExplanation, ...]:
     """The nodes of a view, as they are or as they would be if it were watched."""
-    return tuple(_Nodes(runtime, network).explained(*network.graph.preview(view)))
+    return explain_preview(runtime, network, *network.graph.preview(view))
 
 
-def _influent(runtime: Runtime, node: ViewNode, relation: Relation) -> InfluentExplanation:
-    part = node.part
-    change = differentiate(part.program, {relation.id}, node.view.strict, part.nodes)
-
-    def clauses(sign: int) -> tuple[str, ...]:
-        return tuple(_shown(each) for each in change.differentials if each.sign == sign)
-
-    hierarchy, engine = runtime.catalog.hierarchy, runtime.engine
-    plus, minus = prepare(change.plus, hierarchy), prepare(change.minus, hierarchy)
-    return InfluentExplanation(
-        relation=relation.label,
-        rows=engine.count(relation) if relation.kind is Kind.STORED else 0,
-        gains=clauses(1),
-        losses=clauses(-1),
-        gain_sql=engine.explain_sql(plus),
-        loss_sql=engine.explain_sql(minus),
-        lake=tuple(dict.fromkeys([*engine.reaches(plus), *engine.reaches(minus)])),
-    )
+def explain_preview(
+    runtime: Runtime, network: Network, condition: ViewNode, derived: dict[str, DerivedNode]
+) -> tuple[NodeExplanation, ...]:
+    """The nodes that `Graph.preview` returned."""
+    return tuple(_Nodes(runtime, network).explained(condition, derived))
 
 
-def _shown(differential: Differential) -> str:
-    return print_clause(differential.clause)
+def network_text(nodes: Iterable[NodeExplanation]) -> list[str]:
+    """The network, and the clauses of each node but the view itself, in paragraphs."""
+    nodes = list(nodes)
+    listed = "\n".join(line for node in nodes for line in node.lines())
+    clauses = [node.clauses for node in nodes if node.kind != "condition" and node.clauses]
+    return ["The network:", listed, *clauses]
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from harken.consumers.rules.condition_report import NodeExplanation
+from harken.api.network_report import NodeExplanation
 
 BOX_WIDTH, BOX_HEIGHT, GAP, MARGIN = 230, 46, 24, 30
 LEVEL_GAP = 90
@@ -54,12 +54,16 @@ def draw(network: Sequence[NodeExplanation], carried: Mapping[str, int]) -> str:
                     _text(
                         left + BOX_WIDTH / 2,
                         top - 12,
-                        f"{carried[influent]} differentials",
+                        _differentials(carried[influent]),
                         "small",
                     )
                 )
     parts += [line for node in network for line in _box(node, *places[node.id])]
     return "\n".join([*parts, "</svg>"])
+
+
+def _differentials(number: int) -> str:
+    return "1 differential" if number == 1 else f"{number} differentials"
 
 
 def _line(below: tuple[float, float], above: tuple[float, float]) -> list[str]:
