@@ -11,8 +11,10 @@ Law: equal work counts the same, in every run and in every process.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -85,6 +87,7 @@ def counted(db: Database, work: Work) -> Cost:
     raw.trace_v2(mask, traced)
     misses = raw.cache_stats()["misses"]
     before = sys.gettrace()
+    _clear_interrupts()
     sys.settrace(followed)
     try:
         work()
@@ -100,6 +103,22 @@ def counted(db: Database, work: Work) -> Cost:
         places=places,
         texts=texts,
     )
+
+
+class _Interrupt(Exception): ...
+
+
+def _clear_interrupts() -> None:
+    """A thread that was interrupted and never returns to Python, as after a foreign function that
+    hangs, leaves a flag set, with which Python 3.11 repeats the first instruction of a traced
+    function for ever. An interrupt that is caught here clears the flag."""
+    try:
+        here = ctypes.c_ulong(threading.get_ident())
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(here, ctypes.py_object(_Interrupt))
+        for _ in range(1_000):
+            pass
+    except _Interrupt:
+        pass
 
 
 def growth(few: Mapping[str, Cost], many: Mapping[str, Cost]) -> str:
