@@ -74,7 +74,11 @@ class Snapshot:
     at: datetime.datetime | None = None
     """When the data last changed, if the source says so."""
     set_aside: Mapping[str, str] = field(default_factory=dict)
-    """The parts that could not be read, and why. Their rows of last time stay."""
+    """The parts that could not be read, and why, complete when the batches have been read. Their
+    rows of last time stay."""
+    part_column: str | None = None
+    """The column that names the part of a row, with the names that `set_aside` has. Without it
+    nobody knows whose rows are missing, so none is deleted while a part is set aside."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,9 @@ from harken.errors import SourceFault, nearest
 from harken.packages import needs
 from harken.sources.outside import OutsideKind
 
-MODULES: dict[str, str] = {}
+MODULES: dict[str, str] = {
+    "html": "harken.sources.kinds.html",
+}
 """The module of each kind, by the name that follows USING."""
 OF_USERS: dict[str, OutsideKind] = {}
 """The kinds that were registered in this process."""
