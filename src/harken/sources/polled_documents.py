@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from harken.errors import SourceFault
 from harken.limits import check
-from harken.sources.documents import Document, Library, Reading, same_state
 from harken.sources.outside import Context, OutsideSchema, Position, Snapshot
+from harken.sources.read_documents import Document, Library, Reading, same_state
 from harken.sources.safe_fetch import FetchFault
 from harken.sources.typed_rows import TypedRows, batches
 

@@ -21,11 +21,11 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from harken.errors import SourceFault, counted
 from harken.limits import check
-from harken.sources.documents import DOCUMENT_OPTIONS, Document, library
 from harken.sources.html_tables import CELLS, Grid, grid_of, text_of
 from harken.sources.number_texts import NUMBER_OPTIONS, numeral_reader
 from harken.sources.outside import Context, Opened, Option
 from harken.sources.polled_documents import Parsed, PolledDocuments, meaning_of
+from harken.sources.read_documents import DOCUMENT_OPTIONS, Document, library
 from harken.sources.typed_rows import TypedRows, column_name, distinct_names, whole_entries
 
 TYPES = ("text/html", "application/xhtml+xml", "text/plain", "application/xml", "text/xml")
