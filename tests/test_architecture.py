@@ -493,8 +493,9 @@ def test_no_test_depends_on_the_speed_of_the_machine() -> None:
 
 PARALLEL = ("engines", "lang", "statements")
 """Their subfolders answer the same questions: each language has a parser, each engine a query."""
-NAMED_AFTER = ("bench", "demo", "maintenance.strategies")
-"""A module is named after the benchmark, the demonstration or the strategy that it is."""
+NAMED_AFTER = ("bench", "demo", "maintenance.strategies", "sources.kinds")
+"""A module is named after the benchmark, the demonstration, the strategy or the kind of source that
+it is."""
 
 
 def test_a_file_name_tells_what_the_file_is() -> None:

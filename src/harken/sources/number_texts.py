@@ -12,9 +12,13 @@ from typing import Any
 from harken.errors import SourceFault
 from harken.sources.outside import Option
 
+TYPES_OPTION = Option("types", "Types of columns: `price decimal(8, 2), day date`.", "names", ())
+NULLS_OPTION = Option(
+    "nulls", "Texts that mean that there is no value, such as `n/a, -`.", "names", ()
+)
 NUMBER_OPTIONS = (
-    Option("types", "Types of columns: `price decimal(8, 2), day date`.", "names", ()),
-    Option("nulls", "Texts that mean that there is no value, such as `n/a, -`.", "names", ()),
+    TYPES_OPTION,
+    NULLS_OPTION,
     Option("thousands", "What stands between thousands in numbers, such as a comma."),
     Option(
         "decimal", "What stands before the fraction of a number.", "choice", ".", choices=(".", ",")

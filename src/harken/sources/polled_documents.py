@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from harken.errors import SourceFault
 from harken.limits import check
-from harken.sources.outside import Context, OutsideSchema, Position, Snapshot
-from harken.sources.read_documents import Document, Library, Reading, same_state
+from harken.sources.outside import Context, Opened, OutsideSchema, Position, Snapshot
+from harken.sources.read_documents import Document, Library, Reading, library, same_state
 from harken.sources.safe_fetch import FetchFault
 from harken.sources.typed_rows import TypedRows, batches
 
@@ -228,6 +228,31 @@ class PolledDocuments:
         return now.keys() == before.keys() and all(
             same_state(stamp, before[mark]) for mark, stamp in now.items()
         )
+
+
+def open_documents(
+    kind: str,
+    parse: Callable[[Document], Parsed],
+    typed: TypedRows,
+    options: Mapping[str, Any],
+    context: Context,
+    *,
+    accept: str = "*/*",
+    types: tuple[str, ...] = (),
+    **more: Any,
+) -> Opened:
+    """What a kind opens that has `DOCUMENT_OPTIONS`; `more` is for `PolledDocuments`."""
+    return Opened(
+        polled=PolledDocuments(
+            library(options, context, accept=accept, types=types),
+            parse,
+            typed,
+            context,
+            part_column=options["page_column"],
+            meaning=meaning_of(kind, options),
+            **more,
+        )
+    )
 
 
 MEANINGLESS = frozenset({"headers", "token", "timeout", "pause", "max_bytes"})

@@ -45,14 +45,18 @@ class TypedRows:
     def of(
         cls,
         known: OutsideSchema | None,
-        declared: Sequence[str] = (),
+        declared: Sequence[str] | pa.Schema = (),
         *,
         textual: bool = False,
         nulls: Sequence[str] = (),
         numeral: Callable[[str], str] | None = None,
     ) -> TypedRows:
         mirror = {} if known is None else {each.name: each.type for each in known.columns}
-        return cls(textual, declared_types(declared), mirror, frozenset(nulls), numeral)
+        if isinstance(declared, pa.Schema):
+            given = dict(zip(declared.names, declared.types, strict=True))
+        else:
+            given = declared_types(declared)
+        return cls(textual, given, mirror, frozenset(nulls), numeral)
 
     def table(self, names: Sequence[str], rows: Rows) -> pa.Table:
         """The rows, which are as long as `names`."""

@@ -16,7 +16,9 @@ from harken.packages import needs
 from harken.sources.outside import OutsideKind
 
 MODULES: dict[str, str] = {
+    "feed": "harken.sources.kinds.feed",
     "html": "harken.sources.kinds.html",
+    "json": "harken.sources.kinds.json",
 }
 """The module of each kind, by the name that follows USING."""
 OF_USERS: dict[str, OutsideKind] = {}

@@ -24,8 +24,8 @@ from harken.limits import check
 from harken.sources.html_tables import CELLS, Grid, grid_of, text_of
 from harken.sources.number_texts import NUMBER_OPTIONS, numeral_reader
 from harken.sources.outside import Context, Opened, Option
-from harken.sources.polled_documents import Parsed, PolledDocuments, meaning_of
-from harken.sources.read_documents import DOCUMENT_OPTIONS, Document, library
+from harken.sources.polled_documents import Parsed, open_documents
+from harken.sources.read_documents import DOCUMENT_OPTIONS, Document
 from harken.sources.typed_rows import TypedRows, column_name, distinct_names, whole_entries
 
 TYPES = ("text/html", "application/xhtml+xml", "text/plain", "application/xml", "text/xml")
@@ -319,17 +319,16 @@ class HtmlKind:
             numeral=numeral_reader(options),
         )
         is_page = parser.rows is None and parser.table is None
-        return Opened(
-            polled=PolledDocuments(
-                library(options, context, accept="text/html, */*;q=0.5", types=TYPES),
-                parser,
-                typed,
-                context,
-                key=("url",) if is_page else (),
-                part_column=options["page_column"],
-                fixed_names=WHOLE_PAGE if is_page else parser.names,
-                meaning=meaning_of(self.name, options),
-            )
+        return open_documents(
+            self.name,
+            parser,
+            typed,
+            options,
+            context,
+            accept="text/html, */*;q=0.5",
+            types=TYPES,
+            key=("url",) if is_page else (),
+            fixed_names=WHOLE_PAGE if is_page else parser.names,
         )
 
 
