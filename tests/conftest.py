@@ -18,7 +18,11 @@ from hypothesis import settings
 
 from harken.engines import machine
 
-pytest_plugins = ["tests.harness.commands", "tests.harness.databases"]
+pytest_plugins = [
+    "tests.harness.commands",
+    "tests.harness.databases",
+    "tests.harness.servers",
+]
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -55,6 +55,7 @@ PLAN = {
     "engines.spark": ENGINE | {"engines.delta"},
     "sources": ENGINE | {"engines.delta", "engines.spark", "sources.kinds"},
     "sources.kinds": ENGINE | {"engines.delta", "engines.spark", "sources"},
+    "sources.kinds.postgresql": ENGINE | {"sources", "sources.kinds"},
     "engines.placement": ENGINE | {"engines.sqlite", "engines.spark", "engines.delta", "sources"},
     "maintenance": ENGINE | {"maintenance.strategies"},
     "maintenance.strategies": ENGINE | {"maintenance"},

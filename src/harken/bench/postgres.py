@@ -1,5 +1,5 @@
-"""A PostgreSQL server of its own for a benchmark: as the user postgres, in a temporary directory,
-on a free port of this machine. It is gone when the block ends."""
+"""A PostgreSQL server of its own, for a benchmark or the tests: as the user postgres, in a
+temporary directory, on a free port of this machine. It is gone when the block ends."""
 
 from __future__ import annotations
 
@@ -15,10 +15,72 @@ from pathlib import Path
 from typing import Any
 
 PLACES = ("/usr/lib/postgresql", "/usr/local/lib/postgresql")
+QUICK = ("fsync=off", "full_page_writes=off")
+"""For servers whose machine does not crash while they are needed."""
 
 
 class NoPostgres(Exception):
     """There is none to measure beside, and why."""
+
+
+class PostgresServer:
+    """It can be stopped, killed and started again, and keeps its port and its data."""
+
+    def __init__(self, directory: Path, settings: tuple[str, ...] = ()) -> None:
+        self.directory = directory
+        self._user = _user()
+        self._programs = _programs()
+        self.port = free_port()
+        os.chmod(directory, 0o700)
+        if self._user is not None:
+            os.chown(directory, self._user.pw_uid, self._user.pw_gid)
+        self._settings = [f"-c {each}" for each in settings]
+        run = self._run
+        run("initdb", "-D", directory / "data", "-A", "trust", "-U", "harken", "-E", "UTF8")
+
+    def place(self, database: str = "postgres", user: str = "harken") -> str:
+        return f"host=127.0.0.1 port={self.port} user={user} dbname={database}"
+
+    def url(self, database: str = "postgres", user: str = "harken") -> str:
+        return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
+
+    def start(self) -> None:
+        options = " ".join([f"-p {self.port} -h 127.0.0.1 -k {self.directory}", *self._settings])
+        self._control("-l", self.directory / "log", "-o", options, "start")
+
+    def stop(self, mode: str = "fast") -> None:
+        """`immediate` is a crash: it recovers when it starts."""
+        self._control("-m", mode, "stop")
+
+    def _control(self, *arguments: Any) -> None:
+        self._run("pg_ctl", "-w", "-D", self.directory / "data", *arguments)
+
+    def _run(self, program: str, *arguments: Any) -> None:
+        user = self._user
+        subprocess.run(
+            [str(self._programs / program), *map(str, arguments)],
+            check=True,
+            cwd=self.directory,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            user=None if user is None else user.pw_uid,
+            group=None if user is None else user.pw_gid,
+        )
+
+
+@contextmanager
+def postgres_server(*settings: str) -> Iterator[PostgresServer]:
+    """A running server, with settings such as `wal_level=logical`."""
+    directory = Path(tempfile.mkdtemp(prefix="harken-postgres-"))
+    try:
+        server = PostgresServer(directory, settings)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 @contextmanager
@@ -28,27 +90,11 @@ def postgres() -> Iterator[Any]:
         import psycopg
     except ModuleNotFoundError:
         raise NoPostgres("psycopg is not installed") from None
-    programs, user = _programs(), _user()
-    directory = Path(tempfile.mkdtemp(prefix="harken-postgres-"))
-    try:
-        os.chmod(directory, 0o700)
-        if user is not None:
-            os.chown(directory, user.pw_uid, user.pw_gid)
-        port = _free_port()
-        run = _runner(user, directory)
-        run([programs / "initdb", "-D", directory / "data", "-A", "trust", "-U", "harken"])
-        options = f"-p {port} -h 127.0.0.1 -k {directory}"
-        log = directory / "log"
-        control = [programs / "pg_ctl", "-w", "-D", directory / "data"]
-        run([*control, "-l", log, "-o", options, "start"])
-        try:
-            place = f"host=127.0.0.1 port={port} user=harken dbname=postgres"
-            with psycopg.connect(place, autocommit=True) as connection:
-                yield connection
-        finally:
-            run([*control, "-m", "fast", "stop"])
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+    with (
+        postgres_server() as server,
+        psycopg.connect(server.place(), autocommit=True) as connection,
+    ):
+        yield connection
 
 
 def _programs() -> Path:
@@ -70,22 +116,7 @@ def _user() -> pwd.struct_passwd | None:
         raise NoPostgres("there is no user postgres, and the server does not run as root") from None
 
 
-def _runner(user: pwd.struct_passwd | None, directory: Path) -> Any:
-    def run(command: list[Any]) -> None:
-        subprocess.run(
-            [str(part) for part in command],
-            check=True,
-            cwd=directory,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            user=None if user is None else user.pw_uid,
-            group=None if user is None else user.pw_gid,
-        )
-
-    return run
-
-
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,0 +1,1 @@
+"""PostgreSQL as a source: its log of changes, triggers, or reading again."""
