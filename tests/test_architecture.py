@@ -416,8 +416,12 @@ SQL_STATEMENT = re.compile(
     r"|(CREATE|DROP|ALTER) (TEMP |UNIQUE )?(TABLE|INDEX|TRIGGER|VIEW) )",
     re.DOTALL,
 )
-SPEAKS_SQL = ("engines", "lang.sql", "statements.sql", "cli", "project", "bench", "demo")
-"""The engines, the language of that name, and those who use it as a user does."""
+SPEAKS_SQL = (
+    *("engines", "lang.sql", "statements.sql", "cli", "project", "bench", "demo"),
+    "sources.kinds",
+)
+"""The engines, the language of that name, those who use it as a user does, and databases outside
+that understand nothing else."""
 
 
 def texts(source: str) -> Iterator[tuple[int, str]]:

@@ -14,7 +14,6 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -178,26 +177,13 @@ def mariadb_server() -> Iterator[str]:
         **quiet,
     )
     try:
-        _await_mariadb(server, port)
+        ping = ["mariadb-admin", "--no-defaults", "-h127.0.0.1", f"-P{port}", "-uroot"]
+        subprocess.run([*ping, f"--wait={PATIENCE}", "ping"], check=True, **quiet)
         yield f"mysql+pymysql://root@127.0.0.1:{port}"
     finally:
         server.terminate()
         server.wait(PATIENCE)
         shutil.rmtree(directory, ignore_errors=True)
-
-
-def _await_mariadb(server: subprocess.Popen[bytes], port: int) -> None:
-    import pymysql
-
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            pymysql.connect(host="127.0.0.1", port=port, user="root").close()
-            return
-        except pymysql.err.OperationalError:
-            if server.poll() is not None or time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
 
 
 @pytest.fixture

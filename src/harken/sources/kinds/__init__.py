@@ -19,7 +19,7 @@ MODULES: dict[str, str] = {
     "feed": "harken.sources.kinds.feed",
     "html": "harken.sources.kinds.html",
     "json": "harken.sources.kinds.json",
-    "postgresql": "harken.sources.kinds.postgresql.kind",
+    "postgresql": "harken.sources.kinds.postgresql.postgres_kind",
 }
 """The module of each kind, by the name that follows USING."""
 OF_USERS: dict[str, OutsideKind] = {}

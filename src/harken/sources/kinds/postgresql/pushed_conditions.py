@@ -17,8 +17,8 @@ from typing import Any
 import pyarrow as pa
 from psycopg import sql
 
-from harken.sources.kinds.postgresql.tables import TableColumn
-from harken.sources.kinds.postgresql.values import (
+from harken.sources.kinds.postgresql.postgres_tables import TableColumn
+from harken.sources.kinds.postgresql.postgres_values import (
     BOOL,
     DATE,
     INTEGERS,

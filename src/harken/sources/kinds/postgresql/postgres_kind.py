@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from harken.errors import SourceFault
-from harken.sources.kinds.postgresql.connection import Place
-from harken.sources.kinds.postgresql.polling import PolledTable
+from harken.sources.kinds.postgresql.polled_table import PolledTable
+from harken.sources.kinds.postgresql.postgres_connection import Place
 from harken.sources.outside import Context, Opened, Option
 
 OPTIONS = (

@@ -13,10 +13,10 @@ import pyarrow as pa
 from psycopg import sql
 
 from harken.errors import SourceFault
-from harken.sources.kinds.postgresql.asking import asked
-from harken.sources.kinds.postgresql.connection import Connection, Place, told
-from harken.sources.kinds.postgresql.reading import copy_batches
-from harken.sources.kinds.postgresql.tables import OutsideTable, TableColumn, read_table
+from harken.sources.kinds.postgresql.copied_rows import copy_batches
+from harken.sources.kinds.postgresql.postgres_connection import Connection, Place, told
+from harken.sources.kinds.postgresql.postgres_tables import OutsideTable, TableColumn, read_table
+from harken.sources.kinds.postgresql.pushed_conditions import asked
 from harken.sources.outside import Condition, OutsideSchema, Position, Question, Snapshot
 
 BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"

@@ -15,8 +15,8 @@ from psycopg import sql
 from pyarrow import csv
 
 from harken.errors import SourceFault
-from harken.sources.kinds.postgresql.connection import Connection, Place, told
-from harken.sources.kinds.postgresql.tables import TableColumn
+from harken.sources.kinds.postgresql.postgres_connection import Connection, Place, told
+from harken.sources.kinds.postgresql.postgres_tables import TableColumn
 
 BLOCK = 4_000_000
 """Bytes that are read before they become a batch."""

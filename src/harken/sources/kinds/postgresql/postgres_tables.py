@@ -8,8 +8,8 @@ import pyarrow as pa
 from psycopg import sql
 
 from harken.errors import SourceFault
-from harken.sources.kinds.postgresql.connection import Connection
-from harken.sources.kinds.postgresql.values import ValueType, value_type
+from harken.sources.kinds.postgresql.postgres_connection import Connection
+from harken.sources.kinds.postgresql.postgres_values import ValueType, value_type
 from harken.sources.outside import OutsideSchema
 
 KINDS = {
