@@ -22,7 +22,7 @@ class Missing(Enum):
     UNCHANGED = "unchanged"
 
 
-Values = tuple[str | None | Missing, ...]
+Values = tuple[str | Missing | None, ...]
 MISSING = Missing.UNCHANGED
 
 
