@@ -16,7 +16,7 @@ from harken.ir.relations import Relation
 from harken.ir.schema import Function
 from harken.maintenance.watched import WatchedView
 from harken.propagation.check_phase import CheckPhase, CheckState
-from harken.propagation.consumer import DEFERRED, IMMEDIATE, Consumer, Consumers, InOwnTransaction
+from harken.propagation.consumer import DEFERRED, IMMEDIATE, Consumer, InOwnTransaction
 from harken.propagation.graph import SpecialRelations
 from harken.propagation.network import Network
 from harken.propagation.trace import Trace
@@ -34,6 +34,7 @@ class Reactions:
         self.network.compiled.is_on = lambda: bool(runtime.settings["compiled_waves"])
         self.trace = Trace(lambda rows, types: runtime.show_rows(decode_rows(rows, types)))
         self.check_phase = CheckPhase(self.network, self.trace)
+        self._overriding = self.check_phase.consumers.overriding
         self._read_dropped: set[str] = set()
         """The views that read what was dropped while definitions change together."""
 
@@ -50,12 +51,8 @@ class Reactions:
             and not any(column.type.surrogate for column in relation.columns)
         )
 
-    @property
-    def _consumers(self) -> Consumers:
-        return self.check_phase.consumers
-
     def register(self, consumer: Consumer) -> None:
-        self._consumers.register(consumer)
+        self.check_phase.consumers.register(consumer)
 
     # --- the schema --------------------------------------------------------------------------
 
@@ -65,7 +62,7 @@ class Reactions:
         if self._runtime.redefined is not None:
             return
         self.network.graph.release_missing()
-        for consumer in self._consumers.overriding("synchronise"):
+        for consumer in self._overriding["synchronise"]:
             consumer.synchronise()
         self.network.graph.release_remade(self._is_current)
 
@@ -77,11 +74,11 @@ class Reactions:
 
     def refresh(self) -> None:
         """Another session committed, without changing the schema."""
-        for consumer in self._consumers.overriding("refresh"):
+        for consumer in self._overriding["refresh"]:
             consumer.refresh()
 
     def before_schema_change(self, names: Collection[str] | None) -> None:
-        for consumer in self._consumers.overriding("before_schema_change"):
+        for consumer in self._overriding["before_schema_change"]:
             consumer.before_schema_change(names)
 
     def reads(self, function: Function) -> bool:
@@ -126,35 +123,35 @@ class Reactions:
         """The check phase before a commit. Consumers may write rows in it, which may be watched in
         turn."""
         self._check()
-        while self._record():
+        while self.check_phase.has_received and self._record():
             self._check()
 
     def _record(self) -> bool:
-        recorded = [consumer.record() for consumer in self._consumers.overriding("record")]
+        recorded = [consumer.record() for consumer in self._overriding["record"]]
         return any(recorded)
 
     def _check(self) -> None:
-        for consumer in self._consumers.overriding("before_check"):
+        for consumer in self._overriding["before_check"]:
             consumer.before_check()
-        if not self.network.graph.is_empty:
+        if self.network.graph.nodes:
             self.check_phase.run(DEFERRED)
 
     def before_commit(self) -> None:
-        for consumer in self._consumers.overriding("before_commit"):
+        for consumer in self._overriding["before_commit"]:
             consumer.before_commit()
         self.network.chooser.store.write()
 
     def after_commit(self) -> None:
-        for consumer in self._consumers.overriding("after_commit"):
+        for consumer in self._overriding["after_commit"]:
             consumer.after_commit()
         self.after_transaction()
 
     def act_later(self, run: InOwnTransaction) -> Iterator[HarkenError]:
-        for consumer in self._consumers.overriding("act_later"):
+        for consumer in self._overriding["act_later"]:
             yield from consumer.act_later(run)
 
     def tell(self) -> list[HarkenError]:
-        consumers = self._consumers.overriding("tell")
+        consumers = self._overriding["tell"]
         return [error for consumer in consumers for error in consumer.tell()]
 
     def snapshot(self) -> CheckState:
@@ -169,12 +166,12 @@ class Reactions:
     def clear_network(self) -> None:
         """Discard the whole network: `synchronise` rebuilds it once the catalog was read."""
         self.network.graph.clear()
-        for consumer in self._consumers.overriding("after_clearing"):
+        for consumer in self._overriding["after_clearing"]:
             consumer.after_clearing()
 
     def restore_tables(self) -> None:
         """After a rollback, consumers restore their tables before anyone looks at the network."""
-        for consumer in self._consumers.overriding("after_undo"):
+        for consumer in self._overriding["after_undo"]:
             consumer.after_undo()
 
     def after_undo(self) -> None:
@@ -184,7 +181,7 @@ class Reactions:
             self.network.graph.capture_again()
 
     def after_transaction(self) -> None:
-        for consumer in self._consumers.overriding("after_transaction"):
+        for consumer in self._overriding["after_transaction"]:
             consumer.after_transaction()
         self.network.graph.release_idle()
         self.network.compiled.settle()

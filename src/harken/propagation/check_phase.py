@@ -43,25 +43,27 @@ class CheckPhase:
         self.limit = ROUND_LIMIT
         self.failing: set[str] = set()
         """The views whose rows cannot be computed at present; until then they count as empty."""
-        self._has_received = False
+        self.has_received = False
         """Whether a consumer has received anything in this transaction."""
 
     def run(self, coupling: str = DEFERRED) -> None:
-        """Run actions until no consumer has one of this coupling, or an immediate one."""
+        """Run actions until no consumer has one of this coupling, or an immediate one. Where nobody
+        has received anything, nobody has anything to do."""
+        self._propagate()
+        if not (self.has_received or self.failing):
+            return
         if coupling == IMMEDIATE:
-            self._propagate()
             self._act(IMMEDIATE)
             return
-        self._propagate()
-        for consumer in self.consumers.overriding("begin_check"):
+        for consumer in self.consumers.overriding["begin_check"]:
             consumer.begin_check()
         try:
             self._act(coupling)
             self._recheck_failing()
-            for consumer in self.consumers.overriding("settle"):
+            for consumer in self.consumers.overriding["settle"]:
                 consumer.settle()
         finally:
-            for consumer in self.consumers.overriding("end_check"):
+            for consumer in self.consumers.overriding["end_check"]:
                 consumer.end_check()
 
     def _act(self, coupling: str) -> None:
@@ -75,18 +77,22 @@ class CheckPhase:
 
     def _next(self, coupling: str) -> PendingAction | None:
         for wanted in dict.fromkeys((IMMEDIATE, coupling)):
-            for consumer in self.consumers.overriding("next_action"):
+            for consumer in self.consumers.overriding["next_action"]:
                 action = consumer.next_action(wanted)
                 if action is not None:
                     return action
         return None
 
     def _propagate(self) -> None:
-        self._network.observe(None)
-        if self.trace.is_on:
-            self._trace_incoming()
-            self._network.observe(self.trace.node)
-        self._network.propagate(self._deliver, wants_all=self.trace.is_on)
+        if self.trace.listener is None:
+            self._network.propagate(self._deliver)
+            return
+        self._trace_incoming()
+        self._network.observe(self.trace.node)
+        try:
+            self._network.propagate(self._deliver, wants_all=True)
+        finally:
+            self._network.observe(None)
 
     def _deliver(self, change: ViewChange) -> None:
         name = change.view.name
@@ -98,7 +104,7 @@ class CheckPhase:
             self.failing.add(name)
         consumer = self._network.graph.consumer_of(name)
         if consumer is not None:
-            self._has_received = True
+            self.has_received = True
             consumer.receive(change)
 
     def _recheck_failing(self) -> None:
@@ -118,7 +124,7 @@ class CheckPhase:
             self.trace.say("no change passes its screener")
 
     def snapshot(self) -> CheckState:
-        if not (self._has_received or self.failing or self._network.graph.redefined):
+        if not (self.has_received or self.failing or self._network.graph.redefined):
             return NOTHING_RECEIVED
         return CheckState(
             tuple(consumer.snapshot() for consumer in self.consumers.all),
@@ -136,11 +142,11 @@ class CheckPhase:
 
     def forget(self) -> None:
         """The transaction ended: no action of it is left."""
-        for consumer in self.consumers.all:
+        for consumer in self.consumers.overriding["forget"]:
             consumer.forget()
         self.failing.clear()
         self._network.graph.redefined.clear()
-        self._has_received = False
+        self.has_received = False
 
     def never_settles(self, acted: list[str]) -> EvaluationError:
         recent = Counter(acted[len(acted) // 2 :])

@@ -50,6 +50,8 @@ class Consumer:
         transaction as a whole."""
         return False
 
+    # The next four are called only if a consumer has received anything in this transaction.
+
     def begin_check(self) -> None:
         """The transaction is about to commit: from here on each wave is a check of its own."""
 
@@ -92,7 +94,7 @@ class Consumer:
 
     def record(self) -> bool:
         """Record what must be done after the commit. Anything recorded is itself a change, and the
-        check phase runs again."""
+        check phase runs again. Called only if a consumer has received anything."""
         return False
 
     def before_commit(self) -> None:
@@ -126,17 +128,13 @@ class Consumers:
 
     def __init__(self) -> None:
         self.all: list[Consumer] = []
-        self._overriding: dict[str, list[Consumer]] = {}
+        self.overriding: dict[str, list[Consumer]] = {
+            hook: [] for hook in vars(Consumer) if not hook.startswith("_")
+        }
+        """For each hook, by the name of the method, the consumers that have one of their own."""
 
     def register(self, consumer: Consumer) -> None:
         self.all.append(consumer)
-        self._overriding.clear()
-
-    def overriding(self, hook: str) -> list[Consumer]:
-        """The consumers with a hook of their own, by the name of the method."""
-        found = self._overriding.get(hook)
-        if found is None:
-            default = getattr(Consumer, hook)
-            found = [each for each in self.all if getattr(type(each), hook) is not default]
-            self._overriding[hook] = found
-        return found
+        for hook, overriding in self.overriding.items():
+            if getattr(type(consumer), hook) is not getattr(Consumer, hook):
+                overriding.append(consumer)

@@ -89,11 +89,12 @@ class Network:
     def _one_wave(self) -> list[ViewChange]:
         """The changes of all views since the last wave."""
         pending = self.captures.pending()
-        redefined = self._take_redefined()
+        redefined = self._take_redefined() if self.graph.redefined else []
+        if not (pending or redefined):
+            return []
         stored = {name for name in pending if name in self.captures.by_name}
         if not redefined and not self._passed(pending):
-            if pending:
-                self.captures.settle(stored)
+            self.captures.settle(stored)
             return []
         may_be_compiled = not (redefined or self._is_observed)
         if may_be_compiled:
@@ -142,8 +143,6 @@ class Network:
                 self._derived.advance(node, wave)
 
     def _take_redefined(self) -> list[ViewNode]:
-        if not self.graph.redefined:
-            return []
         names, self.graph.redefined = self.graph.redefined, set()
         return [self.graph.nodes[name] for name in sorted(names) if name in self.graph.nodes]
 
