@@ -52,8 +52,6 @@ def _suggested(file: Path) -> str | None:
 
 
 def schema_of(directory: Path, format: str) -> pa.Schema:
-    from pyarrow import dataset
-
     every = _files(directory)
     files = [str(file) for file in every if _suggested(file) == format] or list(map(str, every))
     if not files:
@@ -62,13 +60,19 @@ def schema_of(directory: Path, format: str) -> pa.Schema:
             code="unknown-format",
             hint="give them: db.lake(name, path, key=[...], schema=pyarrow.schema([...]))",
         )
+    return schema_of_file(Path(files[0]), format)
+
+
+def schema_of_file(path: Path, format: str) -> pa.Schema:
+    from pyarrow import dataset
+
     try:
         if format == "json":
-            check_objects(Path(files[0]))
-        return dataset.dataset(files[:1], format=format).schema.remove_metadata()
+            check_objects(path)
+        return dataset.dataset([str(path)], format=format).schema.remove_metadata()
     except (pa.ArrowException, OSError) as error:
         raise StorageError(
-            f"cannot read {files[0]} as {format}: {error}",
+            f"cannot read {path} as {format}: {error}",
             code="bad-file",
             hint="mend the file or move it away",
         ) from error

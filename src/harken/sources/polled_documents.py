@@ -23,7 +23,7 @@ from harken.limits import check
 from harken.sources.outside import Context, Opened, OutsideSchema, Position, Snapshot
 from harken.sources.read_documents import Document, Library, Reading, library, same_state
 from harken.sources.safe_fetch import FetchFault
-from harken.sources.typed_rows import TypedRows, batches
+from harken.sources.typed_rows import TypedRows, batches, distinct_names
 
 KEPT_BYTES = 32 * 2**20
 """Bytes of the documents whose rows an open source keeps until the next reading."""
@@ -75,6 +75,8 @@ class PolledDocuments:
     follows: bool = False
     most_documents: int = 1_000
     part_column: str | None = None
+    part_name: Callable[[str], str] = str
+    """The name of a document in that column, by its address."""
     fixed_names: Sequence[str] | None = None
     """The columns if there are no rows, where the kind knows them."""
     meaning: str = ""
@@ -97,7 +99,7 @@ class PolledDocuments:
         self._keep(found.parts)
         table = self._table(found)
         aside = {
-            (address if self.part_column else names[address]): fault.message
+            (self.part_name(address) if self.part_column else names[address]): fault.message
             for address, fault in found.failed.items()
         }
         for part in found.parts.values():
@@ -186,14 +188,16 @@ class PolledDocuments:
     # --- rows ---
 
     def _table(self, found: _Reading) -> pa.Table:
-        names: dict[str, None] = dict.fromkeys(self.fixed_names or ())
+        names: dict[str, None] = dict.fromkeys(distinct_names(self.fixed_names or ()))
         for part in found.parts.values():
             assert part.parsed is not None
             names.update(dict.fromkeys(part.parsed.names))
+        adds_part = self.part_column is not None and self.part_column not in names
         rows: list[Sequence[Any]] = []
         for address, part in found.parts.items():
             assert part.parsed is not None
-            rows += _aligned(part.parsed, list(names), address if self.part_column else None)
+            name = self.part_name(address) if adds_part else None
+            rows += _aligned(part.parsed, list(names), name)
         if not rows and self.context.known is not None:
             return self.context.known.columns.empty_table()
         if not names:
@@ -202,9 +206,8 @@ class PolledDocuments:
                 code="bad-option",
                 hint="name them with the options names or columns, and types",
             )
-        if self.part_column:
-            return self.typed.table([*names, self.part_column], rows)
-        return self.typed.table(list(names), rows)
+        every = [*names, self.part_column] if adds_part and self.part_column else list(names)
+        return self.typed.table(every, rows)
 
     def _keep(self, parts: dict[str, _Part]) -> None:
         is_small = sum(part.size for part in parts.values()) <= KEPT_BYTES
@@ -239,6 +242,7 @@ def open_documents(
     *,
     accept: str = "*/*",
     types: tuple[str, ...] = (),
+    part_column: str | None = None,
     **more: Any,
 ) -> Opened:
     """What a kind opens that has `DOCUMENT_OPTIONS`; `more` is for `PolledDocuments`."""
@@ -248,7 +252,7 @@ def open_documents(
             parse,
             typed,
             context,
-            part_column=options["page_column"],
+            part_column=part_column or options.get("page_column"),
             meaning=meaning_of(kind, options),
             **more,
         )

@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -100,10 +101,6 @@ class Reading(Protocol):
 class Library(Protocol):
     """Where the documents of a source are."""
 
-    @property
-    def is_fixed(self) -> bool:
-        """Are its addresses known before anything is read?"""
-
     def reading(self) -> Any:
         """A context with a `Reading`."""
 
@@ -116,7 +113,6 @@ class WebPages:
     context: Context
     accept: str = "*/*"
     types: tuple[str, ...] = ()
-    is_fixed = True
 
     @contextmanager
     def reading(self) -> Iterator[_WebReading]:
@@ -169,29 +165,32 @@ class Files:
     path: str
     most_bytes: int
     roots: tuple[str, ...] | None
-    is_fixed = True
 
     @contextmanager
-    def reading(self) -> Iterator[_FileReading]:
-        yield _FileReading(self)
+    def reading(self) -> Iterator[FileReading]:
+        yield FileReading(files_at(self.path, self.roots), self.most_bytes, self.roots)
 
 
 @dataclass(slots=True)
-class _FileReading:
-    files: Files
+class FileReading:
+    files: list[Path]
+    most_bytes: int
+    """Of all files together."""
+    roots: tuple[str, ...] | None
+    most_each: int | None = None
     _room: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self._room = self.files.most_bytes
+        self._room = self.most_bytes
 
     def addresses(self) -> list[str]:
-        return [str(path) for path in files_at(self.files.path, self.files.roots)]
+        return [str(path) for path in self.files]
 
     def name(self, address: str) -> str:
         return address
 
     def document(self, address: str, since: str | None) -> Document | None:
-        path = permitted(address, self.files.roots)
+        path = permitted(address, self.roots)
         try:
             if since is not None and is_unchanged(path, since):
                 return None
@@ -200,8 +199,14 @@ class _FileReading:
             raise SourceFault(
                 f"{path} cannot be read: {error.strerror}", code="source-down"
             ) from None
-        body, stamp = read_whole(path, self._room)
+        body, stamp = read_whole(path, self._room if self.most_each is None else self.most_each)
         self._room -= len(body)
+        if self._room < 0:
+            raise SourceFault(
+                f"the files are larger than {self.most_bytes:,} bytes together",
+                code="bad-option",
+                hint="raise the limit with the option max_bytes, if there may be so much",
+            )
         return Document(
             name=str(path),
             address=address,

@@ -16,10 +16,15 @@ from harken.packages import needs
 from harken.sources.outside import OutsideKind
 
 MODULES: dict[str, str] = {
+    "bibtex": "harken.sources.kinds.bibtex",
+    "directory": "harken.sources.kinds.directory",
+    "documents": "harken.sources.kinds.documents",
     "feed": "harken.sources.kinds.feed",
     "html": "harken.sources.kinds.html",
     "json": "harken.sources.kinds.json",
     "postgresql": "harken.sources.kinds.postgresql.postgres_kind",
+    "text": "harken.sources.kinds.text",
+    "xml": "harken.sources.kinds.xml",
 }
 """The module of each kind, by the name that follows USING."""
 OF_USERS: dict[str, OutsideKind] = {}
