@@ -156,9 +156,7 @@ class Catalog:
     # --- reading ---------------------------------------------------------------------------
 
     def function(self, function_id: str) -> Function:
-        name = function_id.partition("(")[0]
-        stored = self._memory.functions.get(name, {})
-        return stored[function_id] if function_id in stored else self._session[function_id]
+        return self._stored(function_id) or self._session[function_id]
 
     def functions(self) -> Iterator[Function]:
         for overloads in self._memory.functions.values():
@@ -166,8 +164,17 @@ class Catalog:
         yield from self._session.values()
 
     def has_function(self, function_id: str) -> bool:
-        name = function_id.partition("(")[0]
-        return function_id in self._memory.functions.get(name, {}) or function_id in self._session
+        return self._stored(function_id) is not None or function_id in self._session
+
+    def _stored(self, function_id: str) -> Function | None:
+        """The name ends at a parenthesis, and may hold others itself."""
+        at = function_id.find("(")
+        while at >= 0:
+            found = self._memory.functions.get(function_id[:at], {}).get(function_id)
+            if found is not None:
+                return found
+            at = function_id.find("(", at + 1)
+        return None
 
     def stored_relations(self) -> Iterator[Relation]:
         for function in self.functions():

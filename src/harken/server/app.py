@@ -19,6 +19,7 @@ from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
+from harken.console.routes import console_routes, first_page
 from harken.database.json_values import read_json
 from harken.database.results import to_json
 from harken.errors import (
@@ -115,8 +116,13 @@ def make_app(service: Service, token: str | None = None) -> FastAPI:
     app.include_router(_read_routes(service), prefix=API, dependencies=checks)
     app.include_router(_write_routes(service), prefix=API, dependencies=checks)
 
+    app.include_router(console_routes(service))
+
     @app.get("/", include_in_schema=False)
-    def page() -> HTMLResponse:
+    async def page(view: str | None = None) -> Response:
+        """The console; with a view in the address, the small page that follows it."""
+        if view is None:
+            return await first_page(service)
         text = files("harken.server").joinpath("page.html").read_text("utf-8")
         return HTMLResponse(text, headers={"content-security-policy": page_policy(text)})
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import harken
 from harken.api.database import Database
@@ -26,6 +27,7 @@ from harken.server.values import columns_json, snapshot_json
 from harken.settings import Settings
 from harken.statements.sql.restricted import condition_text
 
+T = TypeVar("T")
 MOST_FEEDS = 1_000
 """The most combinations of view and condition that can be followed at once."""
 HEARTBEAT_SECONDS = 15.0
@@ -89,14 +91,20 @@ class Service:
         self._stopped = asyncio.Event()
 
     async def start(self) -> None:
-        def connect() -> Database:
+        def connect(read_only: bool = False) -> Database:
             return harken.connect(
-                self.path, spark=self._spark, engine=self._engine, settings=self.settings
+                self.path,
+                read_only=read_only,
+                spark=self._spark,
+                engine=self._engine,
+                settings=self.settings,
             )
 
         seconds = self.settings["statement_timeout"]
         self._writer = SessionQueue(connect, "writer", seconds)
         self._readers = SessionPool(connect, "reader", seconds, READERS)
+        self._queries = SessionPool(partial(connect, read_only=True), "query", seconds, READERS)
+        """Sessions that cannot write, for texts that people type."""
         self._reader = SessionQueue(connect, "follower", seconds, self._subscriptions_lost)
         """Holds the subscriptions of all streams. They record in the file that their logs are in
         use, so this session may have to wait for another writer; the other readers never do."""
@@ -113,7 +121,7 @@ class Service:
         self._stopped.set()
         for feed in self.open_feeds.values():
             feed.wake()
-        for session in (self._writer, self._reader, self._readers):
+        for session in (self._writer, self._reader, self._readers, self._queries):
             session.end()
 
     def _subscriptions_lost(self) -> None:
@@ -133,7 +141,7 @@ class Service:
         self._renewing.cancel()
         await asyncio.to_thread(self._tail.end)
         until = time.monotonic() + CLOSE_SECONDS
-        for session in (self._readers, self._reader, self._writer):
+        for session in (self._queries, self._readers, self._reader, self._writer):
             await asyncio.to_thread(session.wait, until)
 
     @property
@@ -177,6 +185,18 @@ class Service:
             return changes, columns, position
 
         return await self._reader.run(query)
+
+    async def read(self, work: Callable[[Database], T]) -> T:
+        """Run something that only reads, beside others."""
+        return await self._readers.run(work)
+
+    async def inspect(self, work: Callable[[Database], T]) -> T:
+        """Run something that only reads in the session that follows the views of streams."""
+        return await self._reader.run(work)
+
+    async def query(self, work: Callable[[Database], T]) -> T:
+        """Run something in a session that cannot write: a change is the error `read-only`."""
+        return await self._queries.run(work)
 
     async def check_position(self, since: int) -> None:
         """Reject a position that does not exist yet."""

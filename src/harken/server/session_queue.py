@@ -274,14 +274,14 @@ class SessionPool:
     ) -> None:
         self._connect, self._name, self._seconds = connect, name, seconds
         self._most = most
-        self._queues = [self._open()]
+        self._queues: list[SessionQueue] = []
 
     def _open(self) -> SessionQueue:
         return SessionQueue(self._connect, self._name, self._seconds)
 
     async def run(self, work: Callable[[Database], T]) -> T:
-        free = min(self._queues, key=lambda queue: queue.waiting)
-        if free.waiting and len(self._queues) < self._most:
+        free = min(self._queues, key=lambda queue: queue.waiting, default=None)
+        if free is None or (free.waiting and len(self._queues) < self._most):
             free = await asyncio.to_thread(self._open)
             self._queues.append(free)
         return await free.run(work)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import harken
 from harken import TypeFault
 from tests.harness.watched import Watched
 
@@ -121,3 +122,17 @@ def test_a_table_is_not_taken_for_one_that_differs_in_not_null() -> None:
     watched.run("INSERT INTO a VALUES (1), (NULL)")
     watched.run("DELETE FROM a")
     assert not watched.held["v"]
+
+
+@pytest.mark.parametrize("name", ["a(b", "a(b)", "f(x)(y", "(", "a.b", "a b"])
+def test_a_table_may_have_any_name(name: str) -> None:
+    """A parenthesis had been taken for the end of the name."""
+    with harken.connect() as db:
+        db.sql(f"CREATE TABLE `{name}` (n DECIMAL(10, 2) PRIMARY KEY, m INT)")
+        db.sql(f"CREATE VIEW v AS SELECT n FROM `{name}` WHERE m > 1")
+        with db.monitor(name) as rows, db.monitor("v") as view:
+            db.sql(f"INSERT INTO `{name}` VALUES (1.50, 2)")
+            assert len(rows.changes()) == len(view.changes()) == 1
+        assert db.describe(name).name == name
+        assert db.readers_of(name) == ["the view v"]
+        assert "v" in str(db.explain("v"))

@@ -357,7 +357,7 @@ class Monitors(Consumer):
     def _mentioned(self, watched: Watched) -> set[str]:
         """The names of all functions that its rows depend on, including its own."""
         catalog, view = self._runtime.catalog, self._places.view(watched)
-        waiting = [watched.function.partition("(")[0]]
+        waiting = [catalog.function(watched.function).name]
         if view is not None:
             waiting += view.mentions
         found = set(waiting)

@@ -1,0 +1,331 @@
+"""The routes of the console. Each reads in a session, fills a template, and answers with a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Body, Query, Request
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from markupsafe import Markup
+
+from harken.api.database import Database
+from harken.console import ad_hoc, home, lineage, objects, operator
+from harken.console.charts import bars
+from harken.console.rendering import POLICY, Navigation, Page, Problem, asset_text, render
+from harken.database.language_names import SQL
+from harken.errors import HarkenError, NameFault, ValueFault
+from harken.server.service import Service
+
+T = TypeVar("T")
+LONGEST_TEXT = 1_000_000
+"""Characters of a text on the query page."""
+KEPT_FOR_A_YEAR = {"cache-control": "public, max-age=31536000, immutable"}
+TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+OBJECT_TABS = (
+    ("rows", "Rows"),
+    ("how", "How it works"),
+    ("lineage", "Lineage"),
+    ("changes", "Changes"),
+)
+MOST_CHANGES = 200
+ICONS = {
+    "/": "M2 8l6-5 6 5v6H2z",
+    "/data": "M2 3h12v10H2zM2 6.5h12M2 10h12M6 3v10",
+    "/query": "M3 4l4 4-4 4M8 12h5",
+    "/rules": "M3 3h5v4H3zM8 5h5v6M8 11h5",
+    "/operator": "M3 4h10M3 8h10M3 12h10M6 2.5v3M10 6.5v3M5 10.5v3",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What every page shows besides its own part, read with it at one moment."""
+
+    objects: int
+    rules: int
+    position: int
+
+    @classmethod
+    def of(cls, db: Database) -> Frame:
+        return cls(len(db.views()), len(objects.rules_of(db)), db.position)
+
+
+class Console:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def read(
+        self, work: Callable[[Database], T], *, followed: bool = False
+    ) -> tuple[Frame, T]:
+        """Run a read for a page, and what its frame shows; with `followed` in the session that
+        follows views, which knows what their changes cost."""
+
+        def both(db: Database) -> tuple[Frame, T]:
+            return Frame.of(db), work(db)
+
+        return await (self._service.inspect if followed else self._service.read)(both)
+
+    def page(self, frame: Frame, title: str, place: str) -> Page:
+        menu = [
+            Navigation("Home", "/", ICONS["/"]),
+            Navigation("Data", "/data", ICONS["/data"], frame.objects),
+            Navigation("Query", "/query", ICONS["/query"]),
+            Navigation("Rules", "/rules", ICONS["/rules"], frame.rules),
+            Navigation("Operator", "/operator", ICONS["/operator"]),
+        ]
+        return Page(title, place, menu, frame.position, self._service.path)
+
+    async def show(
+        self,
+        template: str,
+        title: str,
+        place: str,
+        work: Callable[[Database], dict[str, Any]],
+        *,
+        followed: bool = False,
+    ) -> Response:
+        try:
+            frame, values = await self.read(work, followed=followed)
+        except NameFault as error:
+            return await self.missing(error, place)
+        return _html(render(template, self.page(frame, title, place), **values))
+
+    async def missing(self, error: HarkenError, place: str) -> Response:
+        frame, _ = await self.read(lambda db: None)
+        page = self.page(frame, "Not found", place)
+        return _html(render("problem.html", page, problem=Problem.of(error)), 404)
+
+
+def console_routes(service: Service) -> APIRouter:
+    routes = APIRouter(include_in_schema=False)
+    console = Console(service)
+    _browsing_routes(routes, console)
+    _query_routes(routes, console, service)
+
+    @routes.get("/static/{name}")
+    async def static(name: str) -> Response:
+        """A script, style or picture of ours; there are no others."""
+        try:
+            text = asset_text(name)
+        except OSError:
+            return Response(status_code=404)
+        kind = TYPES.get(name.rpartition(".")[2], "application/octet-stream")
+        return Response(text, media_type=kind, headers=KEPT_FOR_A_YEAR)
+
+    return routes
+
+
+async def first_page(service: Service) -> Response:
+    console = Console(service)
+    return await console.show("home.html", "Home", "/", lambda db: {"home": home.home(db)})
+
+
+def _browsing_routes(routes: APIRouter, console: Console) -> None:
+    @routes.get("/data")
+    async def data(q: str = "", kind: str = "") -> Response:
+        def work(db: Database) -> dict[str, Any]:
+            every = objects.all_objects(db)
+            wanted = q.casefold()
+            found = [
+                each for each in every if wanted in each.name.casefold() and kind in ("", each.kind)
+            ]
+            kinds = sorted({each.kind for each in every})
+            return {"objects": found, "kinds": kinds, "kind": kind, "text": q}
+
+        return await console.show("data.html", "Data", "/data", work)
+
+    @routes.get("/data/{name:path}")
+    async def one(name: str, tab: str = "rows", where: str = "") -> Response:
+        def work(db: Database) -> dict[str, Any]:
+            return _object_values(db, name, tab, where)
+
+        return await console.show("object.html", name, "/data", work, followed=tab == "how")
+
+    @routes.get("/rules")
+    async def rules() -> Response:
+        def work(db: Database) -> dict[str, Any]:
+            found = [
+                {"name": each.name, "first_line": objects.first_line(each.text)}
+                for each in objects.rules_of(db)
+            ]
+            return {"rules": found}
+
+        return await console.show("rules.html", "Rules", "/rules", work)
+
+    @routes.get("/rules/{name}")
+    async def rule(name: str) -> Response:
+        return await console.show("rule.html", name, "/rules", lambda db: _rule_values(db, name))
+
+    @routes.get("/operator")
+    async def operate(tab: str = "storage") -> Response:
+        def work(db: Database) -> dict[str, Any]:
+            return {
+                "sentence": operator.sentence(db),
+                "tabs": operator.TABS,
+                "tab": tab,
+                "kept": operator.kept(db),
+                "outboxes": operator.outboxes(db),
+                "messages": operator.messages(db),
+                "actions": operator.actions(db),
+                "settings": operator.settings(db),
+            }
+
+        return await console.show("operator.html", "Operator", "/operator", work)
+
+    @routes.get("/search")
+    async def search(q: str = "") -> Response:
+        _, found = await console.read(lambda db: objects.search(db, q))
+        listed = [{"title": each.title, "kind": each.kind, "path": each.path} for each in found]
+        return JSONResponse({"found": listed}, headers={"cache-control": "no-store"})
+
+
+def _object_values(db: Database, name: str, tab: str, where: str) -> dict[str, Any]:
+    shown = objects.shown_object(db, name)
+    values: dict[str, Any] = {
+        "object": shown,
+        "tabs": OBJECT_TABS,
+        "tab": tab if tab in dict(OBJECT_TABS) else "rows",
+        "where": where,
+        "problem": None,
+        "picture": "",
+        "explained": "",
+        "changes": [],
+    }
+    match values["tab"]:
+        case "rows" if where:
+            try:
+                db.describe(name, where=where)
+            except HarkenError as error:
+                values["problem"] = Problem.of(error, where)
+        case "how":
+            values["explained"] = str(db.explain(name))
+            values["picture"] = _drawing(db, name)
+        case "lineage":
+            values["picture"] = lineage.picture(name, shown.reads, shown.readers)
+        case "changes":
+            kept = _kept_changes(db, name)
+            values["changes"] = kept
+            sizes = [each["plus"] + each["minus"] for each in reversed(kept)]
+            labels = [f"position {each['position']}" for each in reversed(kept)]
+            values["picture"] = bars(f"rows changed in {name}", sizes, labels)
+    return values
+
+
+def _kept_changes(db: Database, name: str) -> list[dict[str, Any]]:
+    """The changes in the log of a view, newest first; none if it has no log."""
+    found, _ = db.changes_after(name, 0)
+    kept = [each for each in found if not each.fresh][-MOST_CHANGES:]
+    return [
+        {
+            "at": each.at,
+            "position": each.position,
+            "plus": len(each.plus),
+            "minus": len(each.minus),
+        }
+        for each in reversed(kept)
+    ]
+
+
+def _rule_values(db: Database, name: str) -> dict[str, Any]:
+    found = next((each for each in objects.rules_of(db) if each.name == name), None)
+    if found is None:
+        raise NameFault(f"there is no rule {name}", code="unknown-rule", hint="see the list")
+    explained = str(db.explain(name))
+    return {
+        "name": name,
+        "text": found.text,
+        "sentence": objects.first_line(explained).removesuffix(".") + ".",
+        "explained": explained,
+        "picture": _drawing(db, name),
+    }
+
+
+def _drawing(db: Database, name: str) -> Markup:
+    """The network below a view or a rule. The page's own style replaces that of the picture, which
+    its policy forbids."""
+    drawn = str(db.explain(name, format="svg"))
+    return Markup(re.sub(r"<style>.*?</style>", "", drawn, flags=re.DOTALL))
+
+
+def _query_routes(routes: APIRouter, console: Console, service: Service) -> None:
+    @routes.get("/query")
+    async def query(language: str = SQL, text: str = "") -> Response:
+        values = {
+            "languages": ad_hoc.language_titles(),
+            "language": ad_hoc.check_language(language),
+            "text": text,
+        }
+        return await console.show("query.html", "Query", "/query", lambda db: values)
+
+    @routes.post("/query")
+    async def run(
+        request: Request,
+        language: Annotated[str, Body()],
+        text: Annotated[str, Body(max_length=LONGEST_TEXT)],
+    ) -> Response:
+        answer = await ad_hoc.run(service, ad_hoc.check_language(language), text)
+        shown = render(
+            "results.html",
+            Page("", ""),
+            results=answer.results,
+            problem=answer.problem,
+            changed=answer.changed,
+            position=answer.position,
+            took=answer.took,
+            formats=ad_hoc.FORMATS,
+            language=language,
+            text=text,
+        )
+        headers = {"x-position": str(answer.position)} if answer.position else {}
+        return _html(shown, headers=headers)
+
+    @routes.post("/query/complete")
+    async def complete(
+        language: Annotated[str, Body()],
+        text: Annotated[str, Body(max_length=LONGEST_TEXT)],
+        at: Annotated[int, Body(ge=0)],
+    ) -> Response:
+        found = await ad_hoc.completions(service, ad_hoc.check_language(language), text, at)
+        return JSONResponse(found, headers={"cache-control": "no-store"})
+
+    @routes.get("/query/export")
+    async def export(
+        text: str, language: str = SQL, format: Annotated[str, Query()] = "csv"
+    ) -> Response:
+        from harken.cli import result_tables
+
+        if format not in ad_hoc.FORMATS:
+            raise ValueFault(
+                f"there is no format {format}",
+                code="bad-value",
+                hint=f"use one of {', '.join(ad_hoc.FORMATS)}",
+            )
+        found = await ad_hoc.rows_of(service, ad_hoc.check_language(language), text)
+        match format:
+            case "csv":
+                data, kind = result_tables.csv_text(found).encode(), "text/csv"
+            case "json":
+                data, kind = "\n".join(found.json_lines()).encode(), "application/x-ndjson"
+            case "arrow":
+                data, kind = result_tables.arrow_bytes(found), "application/vnd.apache.arrow.stream"
+            case _:
+                data, kind = _parquet(found.to_arrow()), "application/vnd.apache.parquet"
+        headers = {"content-disposition": f'attachment; filename="rows.{format}"'}
+        return Response(data, media_type=kind, headers={**headers, "cache-control": "no-store"})
+
+
+def _parquet(table: Any) -> bytes:
+    import pyarrow.parquet
+
+    written = BytesIO()
+    pyarrow.parquet.write_table(table, written)
+    return written.getvalue()
+
+
+def _html(text: str, status: int = 200, headers: dict[str, str] | None = None) -> HTMLResponse:
+    own = {"content-security-policy": POLICY, "cache-control": "no-store"}
+    return HTMLResponse(text, status, {**own, **(headers or {})})
