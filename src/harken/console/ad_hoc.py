@@ -14,7 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from harken.api.database import Database
-from harken.console.charts import MOST_BARS, bars
+from harken.console.bar_charts import MOST_BARS, bars
 from harken.console.rendering import NUMBERS, Problem
 from harken.database.language_names import SQL
 from harken.database.objects import Object

@@ -6,6 +6,7 @@ Law: every value that comes from a database is escaped, whatever is in it.
 from __future__ import annotations
 
 import datetime
+import re
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -67,7 +68,12 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
-        cell=cell, thousands=thousands, moment=moment, plural=plural, segment=segment
+        cell=cell,
+        thousands=thousands,
+        moment=moment,
+        plural=plural,
+        segment=segment,
+        sql_name=sql_name,
     )
     made.globals.update(asset=asset, is_number=is_number)
     return made
@@ -84,6 +90,15 @@ def segment(name: str) -> str:
     'a%2Fb%20c'
     """
     return quote(name, safe="")
+
+
+def sql_name(name: str) -> str:
+    """
+    >>> sql_name("stock"), sql_name("a b")
+    ('stock', '`a b`')
+    """
+    plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
+    return name if plain else f"`{name.replace('`', '``')}`"
 
 
 @cache

@@ -13,8 +13,8 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 
 from harken.api.database import Database
-from harken.console import ad_hoc, home, lineage, objects, operator
-from harken.console.charts import bars
+from harken.console import ad_hoc, home, lineage, object_pages, operator
+from harken.console.bar_charts import bars
 from harken.console.rendering import POLICY, Navigation, Page, Problem, asset_text, render
 from harken.database.language_names import SQL
 from harken.errors import HarkenError, NameFault, ValueFault
@@ -51,7 +51,7 @@ class Frame:
 
     @classmethod
     def of(cls, db: Database) -> Frame:
-        return cls(len(db.views()), len(objects.rules_of(db)), db.position)
+        return cls(len(db.views()), len(object_pages.rules_of(db)), db.position)
 
 
 class Console:
@@ -128,7 +128,7 @@ def _browsing_routes(routes: APIRouter, console: Console) -> None:
     @routes.get("/data")
     async def data(q: str = "", kind: str = "") -> Response:
         def work(db: Database) -> dict[str, Any]:
-            every = objects.all_objects(db)
+            every = object_pages.all_objects(db)
             wanted = q.casefold()
             found = [
                 each for each in every if wanted in each.name.casefold() and kind in ("", each.kind)
@@ -149,8 +149,8 @@ def _browsing_routes(routes: APIRouter, console: Console) -> None:
     async def rules() -> Response:
         def work(db: Database) -> dict[str, Any]:
             found = [
-                {"name": each.name, "first_line": objects.first_line(each.text)}
-                for each in objects.rules_of(db)
+                {"name": each.name, "first_line": object_pages.first_line(each.text)}
+                for each in object_pages.rules_of(db)
             ]
             return {"rules": found}
 
@@ -178,13 +178,13 @@ def _browsing_routes(routes: APIRouter, console: Console) -> None:
 
     @routes.get("/search")
     async def search(q: str = "") -> Response:
-        _, found = await console.read(lambda db: objects.search(db, q))
+        _, found = await console.read(lambda db: object_pages.search(db, q))
         listed = [{"title": each.title, "kind": each.kind, "path": each.path} for each in found]
         return JSONResponse({"found": listed}, headers={"cache-control": "no-store"})
 
 
 def _object_values(db: Database, name: str, tab: str, where: str) -> dict[str, Any]:
-    shown = objects.shown_object(db, name)
+    shown = object_pages.shown_object(db, name)
     values: dict[str, Any] = {
         "object": shown,
         "tabs": OBJECT_TABS,
@@ -231,14 +231,14 @@ def _kept_changes(db: Database, name: str) -> list[dict[str, Any]]:
 
 
 def _rule_values(db: Database, name: str) -> dict[str, Any]:
-    found = next((each for each in objects.rules_of(db) if each.name == name), None)
+    found = next((each for each in object_pages.rules_of(db) if each.name == name), None)
     if found is None:
         raise NameFault(f"there is no rule {name}", code="unknown-rule", hint="see the list")
     explained = str(db.explain(name))
     return {
         "name": name,
         "text": found.text,
-        "sentence": objects.first_line(explained).removesuffix(".") + ".",
+        "sentence": object_pages.first_line(explained).removesuffix(".") + ".",
         "explained": explained,
         "picture": _drawing(db, name),
     }

@@ -66,11 +66,6 @@ class Shown:
     def text(self) -> str:
         return self.listed.text
 
-    @property
-    def select_text(self) -> str:
-        names = ", ".join(self.listed.column_names)
-        return f"SELECT {names} FROM {self.name}"
-
 
 def all_objects(db: Database) -> list[Listed]:
     """Everything with rows, by name."""
