@@ -9,6 +9,7 @@ that pass all less risky conditions.
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -84,6 +85,11 @@ class Select:
             [each.text for each in conditions if each.risk is risk] for risk in Risk
         )
         tests = [each.text for each in self.tests if each.risk is Risk.NONE]
+        waiting = [
+            self._looked_up(each.equation, tests) or _guarded(tests, [each.text])[0]
+            for each in conditions
+            if each.risk is Risk.OVERFLOW
+        ]
         # These always hold. They make a condition wait until every source has a row.
         found = [f"{column} IS {column}" for column in self.columns]
         before = [*safe, *growing]
@@ -92,12 +98,30 @@ class Select:
         risky = [each.text for each in self.late if each.risk is not Risk.NONE]
         return [
             *safe,
-            *_guarded(tests, growing),
+            *waiting,
             *_guarded(before + found, present),
             *_guarded(cheap + found, late),
             *_guarded(before + found + present + late, failing),
             *_guarded(cheap + found + late, risky),
         ]
+
+    def _looked_up(self, equation: tuple[str, str, str] | None, tests: list[str]) -> str | None:
+        """An equation between a column and a computed value in which the value alone waits for the
+        tests, so that an index finds the column. Tests of the column's own row come after it.
+        None where that is not possible."""
+        aliases = {column.partition(".")[0] for column in self.columns}
+        left, operator, right = equation or ("", "", "")
+        for column, value in ((left, right), (right, left)):
+            found = _COLUMN.fullmatch(column)
+            if found is None or found[1] not in aliases or _mentions(value, found[1]):
+                continue
+            own = [each for each in tests if _mentions(each, found[1])]
+            if any(_mentions(each, other) for each in own for other in aliases - {found[1]}):
+                continue
+            guards = [each for each in tests if each not in own]
+            waiting = f"CASE WHEN {conjunction(guards)} THEN {value} END" if guards else value
+            return f"{column} {operator} {waiting}"
+        return None
 
     def guarded(self, value: Sql) -> str:
         """A column computed only for rows that pass, wherever SQLite computes it: SQLite moves a
@@ -112,6 +136,13 @@ class Select:
     def risk(self) -> Risk:
         conditions = (*self.joins, *self.tests, *self.late)
         return max((each.risk for each in conditions), default=Risk.NONE)
+
+
+_COLUMN = re.compile(r"(t\d+)\.c\d+")
+
+
+def _mentions(text: str, alias: str) -> bool:
+    return f"{alias}." in text
 
 
 def _guarded(guards: list[str], conditions: list[str]) -> list[str]:

@@ -59,6 +59,8 @@ class Sql:
     risk: Risk = Risk.NONE
     asks: bool = False
     """Does it read other tables?"""
+    equation: tuple[str, str, str] | None = None
+    """Of an equation: its sides, with `=` or `IS` between them."""
 
     def checked(self) -> Sql:
         """The value, or an error where the arithmetic left the range of its type."""
@@ -180,8 +182,10 @@ def compare(operator: str, left: Sql, right: Sql) -> Sql:
         operator = "IS"
     elif operator == "!=" and (left.type.nullable or right.type.nullable):
         operator = "IS NOT"
-    text = f"{left.text} {operator} {right.text}"
-    return Sql(text, BOOLEAN, risk=max(left.risk, right.risk))
+    parts = left.text, operator, right.text
+    equation = parts if operator in ("=", "IS") else None
+    risk = max(left.risk, right.risk)
+    return Sql(" ".join(parts), BOOLEAN, risk=risk, equation=equation)
 
 
 def _decimal(name: str, arguments: tuple[Sql, ...], result: Type, risk: Risk) -> Sql | None:
