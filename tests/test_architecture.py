@@ -72,7 +72,13 @@ PLAN = {
     "statements.amosql": BELOW_CONSUMERS | CONSUMERS | {"lang.amosql", "statements"},
     "statements.sql": BELOW_CONSUMERS | CONSUMERS | CONTINUAL | {"lang.sql", "statements"},
     "statements.datalog": BELOW_CONSUMERS | CONSUMERS | {"lang.datalog", "statements"},
-    "api": BELOW_CONSUMERS | CONSUMERS | CONTINUAL | STATEMENTS | LANGUAGES | {"engines.placement"},
+    "backup": BELOW_CONSUMERS | CONSUMERS | {"statements.sql"},
+    "api": BELOW_CONSUMERS
+    | CONSUMERS
+    | CONTINUAL
+    | STATEMENTS
+    | LANGUAGES
+    | {"backup", "engines.placement"},
     "project": BELOW_DATABASE | {"database", "statements", "api", "harken"},
 }
 # The outermost ring: it may import anything but the engines.
@@ -82,7 +88,13 @@ SURFACE = {
     *("bench", "bench.tpch", "demo"),
 }
 SURFACE_ALLOWED = (
-    BELOW_CONSUMERS | CONSUMERS | CONTINUAL | STATEMENTS | LANGUAGES | {"api", "project"} | SURFACE
+    BELOW_CONSUMERS
+    | CONSUMERS
+    | CONTINUAL
+    | STATEMENTS
+    | LANGUAGES
+    | {"api", "backup", "project"}
+    | SURFACE
 )
 
 TESTS_ONLY = {"cases", "costs", "generators", "harness", "laws", "models"}

@@ -27,9 +27,12 @@ from harken.errors import (
 
 if TYPE_CHECKING:
     from harken import dbapi as dbapi
+    from harken.api.backups import Restored, restore
     from harken.api.connect import connect
     from harken.api.database import Database
     from harken.api.handles import FunctionHandle, NoValue
+    from harken.backup.saving import Backup
+    from harken.backup.verification import Verification
     from harken.client.client import Client
     from harken.client.view_copies import Copy
     from harken.consumers.monitors.log import Keep
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ArithmeticFault",
+    "Backup",
     "Change",
     "Client",
     "ClockWarning",
@@ -64,6 +68,7 @@ __all__ = [
     "NotDelivered",
     "Object",
     "OutgoingMessage",
+    "Restored",
     "Result",
     "Results",
     "SafetyFault",
@@ -72,14 +77,20 @@ __all__ = [
     "SyntaxFault",
     "TypeFault",
     "ValueFault",
+    "Verification",
     "channel",
     "connect",
     "java_home",
+    "restore",
 ]
 
 __version__ = "0.1.0"
 
 _MODULES = {
+    "Backup": "harken.backup.saving",
+    "Restored": "harken.api.backups",
+    "Verification": "harken.backup.verification",
+    "restore": "harken.api.backups",
     "Change": "harken.database.changes",
     "Client": "harken.client.client",
     "Copy": "harken.client.view_copies",

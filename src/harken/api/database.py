@@ -16,6 +16,7 @@ from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from harken.api import interface_variables
+from harken.api.backups import check_database, write_backup
 from harken.api.due_runs import run_due
 from harken.api.explain import Explained, explain
 from harken.api.handles import FunctionHandle
@@ -29,6 +30,8 @@ from harken.api.python_functions import register_python
 from harken.api.step import Step
 from harken.api.stored_definitions import Definition, definitions, readers_of
 from harken.api.views import Condition, ViewDescription, Views
+from harken.backup.saving import Backup
+from harken.backup.verification import Verification
 from harken.consumers.monitors.audience import Listener
 from harken.consumers.monitors.log import Keep
 from harken.consumers.monitors.outbox import OutboxStatus
@@ -564,6 +567,31 @@ class Database:
         check_callable(listener, "the listener")
         with self._lake.progress(listener):
             yield
+
+    # --- backups ---------------------------------------------------------------------------
+
+    @exclusive
+    def backup(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        lake: str = "copy",
+        secrets: bool = False,
+        overwrite: bool = False,
+    ) -> Backup:
+        """Write the database to one file, while others may be changing it; `harken.restore` makes a
+        database of it again.
+
+        With `lake="reference"`, Harken's tables in the lake are not copied: the backup says where
+        they are, and which versions. Stored secrets are left out, unless `secrets` is true.
+        """
+        return write_backup(self.internals, path, lake, secrets, overwrite)
+
+    @exclusive
+    def verify(self) -> Verification:
+        """Check the file, its tables in the lake, and that materialized views have the rows of
+        their queries."""
+        return check_database(self.internals)
 
     # --- transactions ----------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 import harken
-from harken.cli import apply, commands, detached_actions, querying, running
+from harken.cli import apply, backup_commands, commands, detached_actions, querying, running
 from harken.cli.options import Command, Group
 from harken.cli.reporting import fail, to_harken_error
 
@@ -26,6 +26,9 @@ COMMANDS = (
     commands.shell,
     commands.explain,
     commands.serve,
+    backup_commands.backup,
+    backup_commands.restore,
+    backup_commands.verify,
     commands.bench,
     commands.doctor,
     commands.demo,

@@ -56,6 +56,8 @@ CHANGES = RecordKind(
 POSITION, VERSION = "transaction", "watching"
 """The counters of the file that are ours."""
 
+POSITIONS_OF_A_FILE = 10**9
+"""The number of positions that a file has for itself before a restored copy of it begins."""
 FOREVER = 1e10
 """The longest time in seconds that changes can be kept, 300 years."""
 
@@ -230,6 +232,15 @@ class Logs:
         for each in map(_log, stored):
             values = {"floor": max(each.floor, floor), "size": size, "oldest": oldest}
             self._records.change(LOGS, {"id": log.id}, values)
+
+    def begin_anew(self) -> None:
+        """In a restored file: delete all logs, and go on at the next billion, beyond any position
+        that the original can have reached, so that no position ever has two meanings."""
+        for log in self.all().values():
+            self.remove(log)
+        self._records.count_up(POSITION)
+        following = (self.position() // POSITIONS_OF_A_FILE + 1) * POSITIONS_OF_A_FILE
+        self._records.change(COUNTERS, {"key": POSITION}, {"value": following})
 
     # --- reading ---------------------------------------------------------------------------
 

@@ -289,6 +289,17 @@ class Outbox:
             agreeing(changes, "was"),
         )
 
+    def begin_anew(self) -> None:
+        """In a restored file: every subscriber gets all rows once, because it may have seen changes
+        that the original made after the backup."""
+        for durable in self.durables().values():
+            self._count_all()
+            number = self._records.change(MONITORS, {"name": durable.name}, add={"last": 1})[0][3]
+            self._records.remove(OUTBOX, {"name": durable.name})
+            values = {"changes": 0, "bytes": 0, "since": None, "dropped": number}
+            self._records.change(OUTBOXES, {"name": durable.name}, values)
+            self.has_deleted = True
+
     def acknowledge(self, name: str, number: int) -> None:
         """Delete changes up to this number. A subscriber that was sent all rows acknowledges the
         drop as well."""

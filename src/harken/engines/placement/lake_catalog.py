@@ -117,6 +117,18 @@ class Places:
     def forget_gone(self, path: str) -> None:
         self._connection.run(f"DELETE FROM {GONE} WHERE path = ?", (self._relative(path),))
 
+    def forget_all_gone(self) -> None:
+        """In a copy of the file: what is to be removed is the business of the original."""
+        if self.exist():
+            self._connection.run(f"DELETE FROM {GONE}")
+
+    def make_absolute(self) -> None:
+        """Refer to the tables where they are, wherever this file is moved."""
+        for place in list(self):
+            self._connection.run(
+                f"UPDATE {PLACES} SET path = ? WHERE name = ?", (place.path, place.name)
+            )
+
     def _absolute(self, path: str) -> str:
         return path if "/" in path else str(self._directory() / path)
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from harken.calculus.states import delta
 from harken.engines.access_paths import Reach
 from harken.engines.placement.at_hand import RowsAtHand
+from harken.engines.placement.database_copies import Copies
 from harken.engines.placement.exchange import Exchange, Progress
 from harken.engines.placement.fetching import fetching
 from harken.engines.placement.lake_relations import LakeRelations
@@ -59,6 +60,7 @@ class Placement:
         self.waves = self.resident.waves
         self.python = self.resident.python
         self.lake = LakeRelations(self.resident, spark)
+        self.copies = Copies(connection, self.lake)
         self.exchange = Exchange(self.lake)
         self.at_hand = RowsAtHand(self.lake)
         self.lake_relations = self.lake.lake_relations

@@ -8,6 +8,7 @@ engines imports them from here.
 """
 
 from harken.engines.protocol.capture import Capture, CapturedDelta, Delta, LargeChange
+from harken.engines.protocol.database_copies import CopiedTable, DatabaseCopies
 from harken.engines.protocol.engine import Engine, Indexes, Statistics
 from harken.engines.protocol.file_records import COUNTERS, Field, RecordKind, Records
 from harken.engines.protocol.file_transactions import (
@@ -73,6 +74,8 @@ __all__ = [
     "CompiledWave",
     "Connection",
     "CopiedRows",
+    "CopiedTable",
+    "DatabaseCopies",
     "Delta",
     "DirectAccess",
     "Engine",

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol
 
 from harken.engines.protocol.capture import Capture
+from harken.engines.protocol.database_copies import DatabaseCopies
 from harken.engines.protocol.file_transactions import Connection, TransactionEnd
 from harken.engines.protocol.keep import Keep
 from harken.engines.protocol.lake_access import Fetch, Lake
@@ -75,6 +76,9 @@ class Engine(Store, Evaluate, Fetch, Lake, TransactionEnd, Protocol):
 
     @property
     def indexes(self) -> Indexes: ...
+
+    @property
+    def copies(self) -> DatabaseCopies: ...
 
     @property
     def statistics(self) -> Statistics: ...

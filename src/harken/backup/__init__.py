@@ -1,0 +1,1 @@
+"""Backups: one file that holds a database, written while it is used, and checked when restored."""
