@@ -67,6 +67,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         limited = config.getoption("timeout", None) is not None
         if not limited and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SPARK_TIMEOUT))
+    for item in items:  # Playwright's loop runs until the module ends: nothing may come in between
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("chromium"))
     items.sort(key=lambda item: item not in with_spark)
 
 

@@ -55,8 +55,9 @@ def served(serve: Callable[..., Served]) -> Served:
     return serve()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
+    """Not for the whole run: while Playwright runs its loop, no other test can use asyncio."""
     if CHROMIUM is None:
         pytest.skip("there is no Chromium: script/chromium --install")
     with sync_playwright() as playwright:

@@ -124,7 +124,9 @@ class Place:
         try:
             found = [permitted_addresses(host, int(DEFAULT_PORT))[0] for host in hosts]
         except OSError as error:
-            raise SourceFault(f"no address was found for {self.host}: {error}") from error
+            raise SourceFault(
+                f"no address was found for {self.host}: {error}", code="source-down"
+            ) from error
         except HarkenError as error:
             raise SourceFault(error.message, code=error.code, hint=error.hint) from error
         return {"hostaddr": ",".join(found)}
