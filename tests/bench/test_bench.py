@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterator
 from itertools import chain
@@ -15,6 +16,7 @@ import pytest
 
 from harken import bench
 from harken.bench import (
+    beside,
     calculated,
     closure,
     closure_lake,
@@ -109,6 +111,13 @@ def test_single_statements_at_a_toy_size(monkeypatch: pytest.MonkeyPatch) -> Non
     found = {(each.name, each.measure) for each in bench.run("statements", [50], 1)}
     kinds = ("update", "insert", "select", "delete")
     assert {(f"statements-{kind}", "harken/sqlite") for kind in kinds} <= found
+
+
+def test_two_installations_take_turns_at_a_toy_size() -> None:
+    found = list(beside.figures(sys.executable, rounds=2, items=150, rules=3))
+    assert [each.name for each in found[::3]] == [f"beside-{name}" for name in beside.WORK]
+    assert {each.needs for each in found} == {None, "<= 1.05"}
+    assert all(each.value > 0 for each in found)
 
 
 def test_a_service_at_a_toy_size(monkeypatch: pytest.MonkeyPatch) -> None:
