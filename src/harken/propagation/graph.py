@@ -15,35 +15,22 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harken.calculus.counting import Derivations
-from harken.calculus.rederivation import is_rederivable
-from harken.calculus.rounds import rounds_of
 from harken.calculus.totals import Summary
-from harken.engines.protocol import CopiedRows, Engine, RecursiveRows
-from harken.ir.clauses import Definition, Program
+from harken.engines.protocol import Engine
+from harken.ir.clauses import Program
 from harken.ir.relations import Kind, Relation
 from harken.ir.schema import Schema
-from harken.ir.strata import depends_on, reachable
+from harken.ir.strata import depends_on
 from harken.maintenance.chooser import Chooser
-from harken.maintenance.counting_history import CountingHistory
 from harken.maintenance.nodes import DerivedNode, Node, PlannedFrom, TotalsNode, ViewNode
-from harken.maintenance.recursive_nodes import RecursiveNode, kept_relations
+from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.round_nodes import RoundsNode
 from harken.maintenance.strategies import Strategy
 from harken.maintenance.watched import WatchedView
-from harken.planner.change_methods import rounds_again
-from harken.planner.network_nodes import (
-    Part,
-    Reason,
-    Sharing,
-    is_worth_counting,
-    members_part,
-    plan_part,
-    with_counted_derivations,
-    with_kept_totals,
-)
+from harken.planner.network_nodes import Part, Sharing, with_counted_derivations
 from harken.planner.screen import Screener
 from harken.propagation.captures import Captures
+from harken.propagation.node_factory import NodeFactory, members_of, planned_from_of, view_node
 
 if TYPE_CHECKING:
     from harken.propagation.consumer import Consumer
@@ -73,7 +60,7 @@ class Graph:
         special: SpecialRelations,
     ) -> None:
         self._engine = engine
-        self._schema = schema
+        self._factory = NodeFactory(engine, schema)
         self._chooser = chooser
         self._special = special
         self._sharing = Sharing()
@@ -207,9 +194,7 @@ class Graph:
         before = self.nodes.get(condition.name)
         part = self.plan(condition)
         same = before is not None and before.view.has_same_definition(condition)
-        node = _condition_node(
-            part, condition, before.counting_history if before and same else None
-        )
+        node = view_node(part, condition, before.counting_history if before and same else None)
         if before is not None and same:
             node.experience = before.experience
         self.nodes[condition.name] = node
@@ -219,9 +204,9 @@ class Graph:
             self._disconnect(before)
 
     def plan(self, condition: WatchedView) -> Part:
-        name, program = condition.name, condition.program
-        kept = self._sharing.nodes(name) if name in self._sharing.programs else ()
-        return plan_part(program, program.goal, Reason.CONDITION, kept, self._schema.hierarchy)
+        name = condition.name
+        shared = self._sharing.nodes(name) if name in self._sharing.programs else ()
+        return self._factory.view_part(condition.program, shared)
 
     def _connect(self, node: Node, program: Program) -> None:
         """Connect a node to those it depends on, which are made if they are missing."""
@@ -263,49 +248,17 @@ class Graph:
     def _ensure_derived(
         self, relation: Relation, above: Node, program: Program, recursive: dict[str, Part]
     ) -> None:
-        planned_from = _planned_from(relation, above, program)
+        planned_from = planned_from_of(relation, above, program)
         if not self._has_node(relation.id, planned_from) or self._lacks_counts(relation.id, above):
-            node = self._derived_node(relation, planned_from, recursive, above)
+            node = self._made(relation, above, recursive, planned_from)
             self._put(node, Program(relation, planned_from[0]))
 
-    def _derived_node(
-        self, relation: Relation, planned_from: PlannedFrom, recursive: dict[str, Part], above: Node
+    def _made(
+        self, relation: Relation, above: Node, recursive: dict[str, Part], source: PlannedFrom
     ) -> DerivedNode:
-        source, kept = planned_from
-        part = recursive.get(relation.id) or plan_part(
-            Program(relation, source),
-            relation,
-            _reason(source[relation.id]),
-            kept,
-            self._schema.hierarchy,
-        )
-        keep, delta = self._engine.keep, self._engine.capture.delta(relation)
-        if part.reason is not Reason.RECURSIVE:
-            totals = with_kept_totals(part) if self._may_keep(above) else None
-            counted = with_counted_derivations(part) if self._must_count(above) else None
-            return DerivedNode(part, totals, counted, delta=delta, planned_from=planned_from)
-        in_lake = [name for name, each in part.stored.items() if self._engine.is_in_lake(each)]
-        rounds = rounds_of(part.program)
-        if rounds is not None:
-            return RoundsNode(
-                part,
-                delta=delta,
-                planned_from=planned_from,
-                rounds=rounds,
-                table=keep.open(rounds),
-                refused=rounds_again(part.program, in_lake)
-                or (None if self._may_keep(above) else "nothing is to be stored"),
-            )
-        refused = is_rederivable(part.program)
-        return RecursiveNode(
-            part,
-            delta=delta,
-            planned_from=planned_from,
-            copy=keep.open(CopiedRows(relation)) if refused is not None else None,
-            kept_rows=keep.open(RecursiveRows(kept_relations(part), relation.id)),
-            refused=refused,
-            reads_lake=bool(in_lake),
-            delta_of=self._engine.capture.delta,
+        part = recursive.get(relation.id) or self._factory.part(relation, source)
+        return self._factory.derived_node(
+            part, source, keeps=self._may_keep(above), counts=self._must_count(above)
         )
 
     def _may_keep(self, node: Node) -> bool:
@@ -329,19 +282,10 @@ class Graph:
         return any(map(self._must_count, self.affects.get(node.id, {}).values()))
 
     def _ensure_totals(self, totals: Summary, above: Node, program: Program) -> None:
-        planned_from = _planned_from(_members_of(totals, above), above, program)
+        planned_from = planned_from_of(members_of(totals, above), above, program)
         if not self._has_node(totals.relation.id, planned_from):
-            node = self._totals_node(totals, above, planned_from)
+            node = self._factory.totals_node(totals, above, planned_from)
             self._put(node, Program(totals.members.goal, planned_from[0]))
-
-    def _totals_node(self, totals: Summary, above: Node, planned_from: PlannedFrom) -> TotalsNode:
-        return TotalsNode(
-            members_part(totals, above.part),
-            delta=self._engine.capture.delta(totals.relation),
-            planned_from=planned_from,
-            totals=totals,
-            table=self._engine.keep.open(totals, in_file=_is_stored(above)),
-        )
 
     def _has_node(self, name: str, planned_from: PlannedFrom) -> bool:
         return name in self.derived and self.derived[name].planned_from == planned_from
@@ -490,7 +434,7 @@ class Graph:
         watched."""
         known = self.nodes.get(condition.name)
         part = self.plan(condition)
-        node = known or _condition_node(part, condition)
+        node = known or view_node(part, condition)
         found: dict[str, DerivedNode] = {}
         self._preview_below(node, condition.program, found)
         return node, found
@@ -503,12 +447,12 @@ class Graph:
                 node.level = max(node.level, 1 + self._level(name))
                 continue
             below = found.get(name) or self.derived.get(name)
-            goal = _members_of(totals[name], node) if name in totals else relation
-            planned_from = _planned_from(goal, node, program)
+            goal = members_of(totals[name], node) if name in totals else relation
+            planned_from = planned_from_of(goal, node, program)
             if below is None and name in totals:
-                below = self._totals_node(totals[name], node, planned_from)
+                below = self._factory.totals_node(totals[name], node, planned_from)
             elif below is None:
-                below = self._derived_node(relation, planned_from, recursive, node)
+                below = self._made(relation, node, recursive, planned_from)
             found[name] = below
             self._preview_below(below, Program(goal, planned_from[0]), found)
             node.level = max(node.level, below.level + 1)
@@ -518,54 +462,3 @@ class Graph:
         if relation.id in self.affects:
             return self.captures.screener(relation.id)
         return self._chooser.screener(relation, above)
-
-
-def _condition_node(
-    part: Part, condition: WatchedView, counting_history: CountingHistory | None = None
-) -> ViewNode:
-    """The node of a view. Nothing is kept for a time-dependent one: it would be that of another
-    time."""
-    keeping = not condition.depends_on_time and condition.strategy != Strategy.EXTERNAL
-    kept = with_kept_totals(part) if keeping else None
-    counting = keeping and condition.strategy == Strategy.COUNTING
-    if keeping and kept is None and _may_count(part, condition):
-        counting_history = counting_history or CountingHistory()
-        counting = counting_history.is_counting
-    else:
-        counting_history = None
-    counted = with_counted_derivations(part) if counting else None
-    return ViewNode(part, kept, counted, view=condition, counting_history=counting_history)
-
-
-def _is_stored(node: Node) -> bool:
-    """Whether the node is a materialised view. Its kept state is shared by all sessions."""
-    return isinstance(node, ViewNode) and node.view.stored is not None
-
-
-def _may_count(part: Part, condition: WatchedView) -> bool:
-    """Whether the chooser may decide to count derivations: for views whose gains and losses are
-    always needed and may require a search."""
-    return (
-        condition.strategy == "auto"
-        and condition.may_be_counted
-        and condition.needs_losses
-        and condition.strict
-        and not condition.events
-        and is_worth_counting(part)
-    )
-
-
-def _members_of(totals: Summary, above: Node) -> Relation:
-    """The relation whose definition kept state was planned from. For derivations it is the set that
-    they derive."""
-    return above.part.relation if isinstance(totals, Derivations) else totals.members.goal
-
-
-def _planned_from(relation: Relation, above: Node, program: Program) -> PlannedFrom:
-    source = reachable(relation, {**above.part.program.definitions, **program.definitions})
-    return source, above.part.nodes & source.keys()
-
-
-def _reason(definition: Definition) -> Reason:
-    late = definition.exclusive and len(definition.clauses) > 1
-    return Reason.LATE_BOUND if late else Reason.SHARED
