@@ -251,16 +251,23 @@ def net_change(
     types: Types, weights: Mapping[Row, int], fresh: bool = False, at: float | None = None
 ) -> StoredChange:
     """The change for net weights: positive ones are insertions, negative ones deletions."""
-    gained = Counter({row: weight for row, weight in weights.items() if weight > 0})
-    lost = Counter({row: -weight for row, weight in weights.items() if weight < 0})
+    gained: list[Row] = []
+    lost: list[Row] = []
+    for row, weight in weights.items():
+        if weight > 0:
+            gained += [row] * weight
+        elif weight < 0:
+            lost += [row] * -weight
     return StoredChange(stored_rows(types, gained), stored_rows(types, lost), fresh, at)
 
 
-def stored_rows(types: Types, rows: Counter[Row]) -> StoredRows:
+def stored_rows(types: Types, rows: list[Row]) -> StoredRows:
     """Sorted rows: stored values in the order of the values, objects by age, NULL first."""
+    if len(rows) > 1:
+        nullable = any(type_.nullable for type_ in types)
+        rows = sorted(rows, key=_place if nullable else None)
+    return StoredRows(types, rows)
 
-    def place(row: Row) -> Row:
-        return tuple((value is not None, value) for value in row)
 
-    nullable = any(type_.nullable for type_ in types)
-    return StoredRows(types, sorted(rows.elements(), key=place if nullable else None))
+def _place(row: Row) -> Row:
+    return tuple((value is not None, value) for value in row)

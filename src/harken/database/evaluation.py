@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Protocol
 
 from harken.database.objects import Object
@@ -93,13 +94,20 @@ def decode_rows(
     rows: list[tuple[Any, ...]], types: Sequence[Type], home: str | None = None
 ) -> list[tuple[Any, ...]]:
     """Decode stored rows; objects that leave Harken carry their `home`."""
-    turns = [_turn(type_, home) for type_ in types]
-    if not any(turns):
+    turns = _turns(tuple(types), home)
+    if turns is None or not rows:
         return rows
     return [
         tuple(turn(value) if turn else value for turn, value in zip(turns, row, strict=True))
         for row in rows
     ]
+
+
+@lru_cache(maxsize=1024)
+def _turns(types: tuple[Type, ...], home: str | None) -> list[Any] | None:
+    """What decodes each column; None if every value is stored as it is."""
+    turns = [_turn(type_, home) for type_ in types]
+    return turns if any(turns) else None
 
 
 def _turn(type_: Type, home: str | None) -> Any:

@@ -7,7 +7,6 @@ the file. Law: a receiver gets each change once, in the order of the commits, or
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 
 from harken.consumers.monitors.audience import Audience, Receiver
 from harken.consumers.monitors.log import Logs
@@ -72,14 +71,17 @@ class Delivery:
 
     def announce(self, number: int, changes: Mapping[Watched, StoredChange]) -> None:
         """Make committed changes available to receivers."""
-        self._to_notify |= self._reading_file | self._failed
-        self._failed = {}
+        self._to_notify |= self._reading_file
+        if self._failed:
+            self._to_notify |= self._failed
+            self._failed = {}
         home = self._runtime.catalog.home
-        for watched in changes.keys() & self.audiences.keys():
-            audience = self.audiences[watched]
-            shape = self._shapes.of(watched)
-            audience.tell(changes[watched].change(watched.function, number, home, shape))
-            self._to_notify |= audience.listeners
+        for watched, change in changes.items():
+            audience = self.audiences.get(watched)
+            if audience is not None:
+                shape = self._shapes.of(watched)
+                audience.tell(change.change(watched.function, number, home, shape))
+                self._to_notify |= audience.listeners
 
     def waiting(self, receiver: Receiver) -> list[tuple[int, Change]] | None:
         """The changes not delivered yet, each with its number; None if some of them are gone."""
@@ -156,7 +158,15 @@ class Delivery:
 
 def _own(change: Change, view: str) -> Change:
     """A copy for each reader, which may modify its rows."""
-    return replace(change, view=view, plus=list(change.plus), minus=list(change.minus))
+    return Change(
+        view,
+        list(change.plus),
+        list(change.minus),
+        change.transaction,
+        change.fresh,
+        at=change.at,
+        shape=change.shape,
+    )
 
 
 def _failed(receiver: Receiver, error: Exception) -> HarkenError:

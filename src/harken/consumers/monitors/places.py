@@ -9,7 +9,7 @@ Law: every watched view is at one condition, and every condition of a monitor ha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, KeysView
+from collections.abc import KeysView
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -105,32 +105,31 @@ class Places:
 
     def concerned(
         self, view: MonitoredView, rows: Counter[Row], is_fresh: bool
-    ) -> Iterator[tuple[Watched, Counter[Row]]]:
+    ) -> list[tuple[Watched, Counter[Row]]]:
         """The views that these rows concern. A fresh change concerns all, also those without
         rows."""
         split = self.split(view, rows)
         if not is_fresh:
-            yield from split
-            return
+            return split
         found = dict(split)
-        for watched in self.at(view):
-            yield watched, found.get(watched, Counter())
+        return [(watched, found.get(watched, Counter())) for watched in self.at(view)]
 
     def split(
         self, view: MonitoredView, rows: Counter[Row]
-    ) -> Iterator[tuple[Watched, Counter[Row]]]:
+    ) -> list[tuple[Watched, Counter[Row]]]:
         """The rows of a condition with their weights, for each view at it that has any."""
         subscriptions = self._places[view.name].subscriptions
         if view.parameters is None:
             (watched,) = subscriptions.values()
-            yield watched, rows
-            return
+            return [(watched, rows)]
         found: dict[int, Counter[Row]] = {}
         for (number, *row), weight in rows.items():
             found.setdefault(number, Counter())[tuple(row)] = weight
-        for number, weights in found.items():
-            if number in subscriptions:  # it may have ended in this transaction
-                yield subscriptions[number], weights
+        return [  # a subscription may have ended in this transaction
+            (subscriptions[number], weights)
+            for number, weights in found.items()
+            if number in subscriptions
+        ]
 
     # --- rollback --------------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ class ViewRows:
         """All present rows, in order. If they depend on the time, as of the last evaluation, which
         the next change starts from."""
         with self._at_last_evaluation(selection.view):
-            found = stored_rows(selection.view.types, Counter(self.read(selection)))
+            found = stored_rows(selection.view.types, self.read(selection))
         return found.values(self._runtime.catalog.home)
 
     def read(self, selection: Selection) -> list[Row]:

@@ -251,8 +251,11 @@ class Rules(Consumer):
 
     def _choose(self, coupling: str) -> Activation | None:
         """The most urgent activation in the conflict set; deactivated ones are removed."""
+        waiting = self._conflicts.waiting()
+        if not waiting:
+            return None
         triggered = []
-        for key in self._conflicts.waiting():
+        for key in waiting:
             activation = self._activation(key)
             if activation is None:
                 self._conflicts.drop(key)
@@ -299,8 +302,9 @@ class Rules(Consumer):
         return found
 
     def after_commit(self) -> None:
-        self._due += [number for number, _ in self._recorded]
-        self._recorded.clear()
+        if self._recorded:
+            self._due += [number for number, _ in self._recorded]
+            self._recorded.clear()
 
     def queue(self, numbers: Iterable[int] | None) -> int:
         """Schedule recorded actions again, all by default; returns how many."""

@@ -222,8 +222,12 @@ def _signed(rows: list[Row]) -> tuple[list[Row], list[Row]]:
     """The gains and losses, each row as often as its weight says."""
     plus: list[Row] = []
     minus: list[Row] = []
-    for *row, weight in rows:
-        (plus if weight > 0 else minus).extend([tuple(row)] * abs(weight))
+    for row in rows:
+        weight = row[-1]
+        if weight > 0:
+            plus += [row[:-1]] * weight
+        else:
+            minus += [row[:-1]] * -weight
     return plus, minus
 
 
