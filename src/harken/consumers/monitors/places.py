@@ -114,9 +114,7 @@ class Places:
         found = dict(split)
         return [(watched, found.get(watched, Counter())) for watched in self.at(view)]
 
-    def split(
-        self, view: MonitoredView, rows: Counter[Row]
-    ) -> list[tuple[Watched, Counter[Row]]]:
+    def split(self, view: MonitoredView, rows: Counter[Row]) -> list[tuple[Watched, Counter[Row]]]:
         """The rows of a condition with their weights, for each view at it that has any."""
         subscriptions = self._places[view.name].subscriptions
         if view.parameters is None:
