@@ -30,7 +30,7 @@ BELOW_DATABASE = ENGINE | {
 }
 BELOW_CONSUMERS = BELOW_DATABASE | {"database"}
 CONSUMERS = {"consumers", "consumers.rules", "consumers.constraints", "consumers.monitors"}
-LANGUAGES = {"lang", "lang.amosql", "lang.sql", "lang.datalog"}
+LANGUAGES = {"lang", "lang.amosql", "lang.sql", "lang.datalog", "lang.continual"}
 CONTINUAL = {"notify", "notify.channels", "continual"}
 STATEMENTS = {"statements", "statements.amosql", "statements.sql", "statements.datalog"}
 PLAN = {
@@ -46,6 +46,7 @@ PLAN = {
     "lang.amosql": LANGUAGE | {"lang"},
     "lang.sql": LANGUAGE | {"lang"},
     "lang.datalog": LANGUAGE | {"lang"},
+    "lang.continual": LANGUAGE | {"lang", "lang.sql"},
     "calculus": {"errors", "ir", "values"},
     "planner": CORE,
     "engines": CORE | {"engines.protocol"},
@@ -70,7 +71,7 @@ PLAN = {
     "continual": BELOW_CONSUMERS,
     "statements": BELOW_CONSUMERS | CONSUMERS | LANGUAGES,
     "statements.amosql": BELOW_CONSUMERS | CONSUMERS | {"lang.amosql", "statements"},
-    "statements.sql": BELOW_CONSUMERS | CONSUMERS | CONTINUAL | {"lang.sql", "statements"},
+    "statements.sql": BELOW_CONSUMERS | CONSUMERS | CONTINUAL | {"lang.sql", "lang.continual", "statements"},
     "statements.datalog": BELOW_CONSUMERS | CONSUMERS | {"lang.datalog", "statements"},
     "backup": BELOW_CONSUMERS | CONSUMERS | {"statements.sql"},
     "api": BELOW_CONSUMERS

@@ -1,0 +1,1 @@
+"""The language of content triggers: text to syntax."""
