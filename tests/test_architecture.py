@@ -71,7 +71,10 @@ PLAN = {
     "continual": BELOW_CONSUMERS,
     "statements": BELOW_CONSUMERS | CONSUMERS | LANGUAGES,
     "statements.amosql": BELOW_CONSUMERS | CONSUMERS | {"lang.amosql", "statements"},
-    "statements.sql": BELOW_CONSUMERS | CONSUMERS | CONTINUAL | {"lang.sql", "lang.continual", "statements"},
+    "statements.sql": BELOW_CONSUMERS
+    | CONSUMERS
+    | CONTINUAL
+    | {"lang.sql", "lang.continual", "statements"},
     "statements.datalog": BELOW_CONSUMERS | CONSUMERS | {"lang.datalog", "statements"},
     "backup": BELOW_CONSUMERS | CONSUMERS | {"statements.sql"},
     "api": BELOW_CONSUMERS
@@ -277,6 +280,7 @@ PRIVATE_TO_LIBRARIES = {
     "dialect/compilers.py": "the parts of a query of SQLAlchemy, as its own dialects read them",
     "engines/spark/metrics.py": "the counters of a plan, which PySpark does not show otherwise",
     "engines/spark/spark_session.py": "whether PySpark has started a JVM, and its gateway",
+    "lang/continual/row_tests.py": "the parser of sqlglot, which is extended from inside",
     "lang/sql/strict_parser.py": "the parser of sqlglot, which is extended from inside",
     "server/server_process.py": "os._exit, after a second Ctrl-C",
 }
