@@ -29,7 +29,10 @@ BELOW_DATABASE = ENGINE | {
     "sources.kinds",
 }
 BELOW_CONSUMERS = BELOW_DATABASE | {"database"}
-CONSUMERS = {"consumers", "consumers.rules", "consumers.constraints", "consumers.monitors"}
+CONSUMERS = {
+    *("consumers", "consumers.rules", "consumers.programs"),
+    *("consumers.constraints", "consumers.monitors"),
+}
 LANGUAGES = {"lang", "lang.amosql", "lang.sql", "lang.datalog", "lang.continual"}
 CONTINUAL = {"notify", "notify.channels", "continual"}
 STATEMENTS = {"statements", "statements.amosql", "statements.sql", "statements.datalog"}
@@ -64,6 +67,7 @@ PLAN = {
     "database": BELOW_DATABASE,
     "consumers": BELOW_CONSUMERS,
     "consumers.rules": BELOW_CONSUMERS | {"consumers"},
+    "consumers.programs": BELOW_CONSUMERS | {"consumers"},
     "consumers.constraints": BELOW_CONSUMERS | {"consumers"},
     "consumers.monitors": BELOW_CONSUMERS | {"consumers"},
     "notify": BELOW_CONSUMERS | {"notify.channels"},

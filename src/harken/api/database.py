@@ -27,6 +27,7 @@ from harken.api.notifications import Notifications
 from harken.api.prepared_statements import PreparedStatement
 from harken.api.programs import Programs, run_options
 from harken.api.python_functions import register_python
+from harken.api.rule_programs import RuleProgram
 from harken.api.step import Step
 from harken.api.stored_definitions import Definition, definitions, readers_of
 from harken.api.views import Condition, ViewDescription, Views
@@ -125,6 +126,12 @@ class Database:
         results = Results()
         self.run_program(DATALOG, text, results.append, facts=facts, output=output)
         return results
+
+    @exclusive
+    def program(self, text: str) -> RuleProgram:
+        """A program of production rules: `db.program(text).run()`. What the text declares and
+        states takes effect at once; its rules fire when it is run."""
+        return self._programs.define(text, lambda _: None, self.session_lock)
 
     @exclusive
     def run_program(

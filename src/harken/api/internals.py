@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harken.consumers.monitors.monitors import Monitors
+from harken.consumers.programs.programs import Programs
 from harken.consumers.rules.rules import Rules
 from harken.database.catalog import Catalog
 from harken.database.reactions import Reactions
@@ -35,6 +36,7 @@ class Internals:
     rules: Rules
     monitors: Monitors
     materialized: StoredViews
+    programs: Programs
     closed: bool = False
 
     @property

@@ -15,6 +15,7 @@ import harken.api.languages  # noqa: F401
 from harken.api.internals import Internals
 from harken.consumers.constraints.constraints import Constraints
 from harken.consumers.monitors.monitors import Monitors
+from harken.consumers.programs.programs import Programs
 from harken.consumers.rules.rules import Rules
 from harken.database.catalog import Catalog
 from harken.database.language_names import PYTHON
@@ -68,12 +69,13 @@ def _assemble(runtime: Runtime) -> Internals:
     constraints = Constraints(runtime, network, compile_constraints)
     rules = Rules(runtime, network, check_phase, AmosqlRules(runtime))
     runtime.rules, runtime.monitors = rules, monitors
-    for consumer in (monitors, materialized, constraints, rules):
+    programs = Programs(runtime, network, check_phase)
+    for consumer in (monitors, materialized, constraints, rules, programs):
         reactions.register(consumer)
     reactions.synchronise()
     transactions = Transactions(runtime, reactions)
     _register_due_work(runtime, transactions)
-    return Internals(runtime, transactions, reactions, rules, monitors, materialized)
+    return Internals(runtime, transactions, reactions, rules, monitors, materialized, programs)
 
 
 def _register_due_work(runtime: Runtime, transactions: Transactions) -> None:

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from harken.api.internals import Internals
+from harken.api.rule_programs import RuleProgram
 from harken.consumers.monitors.subscription import Subscription
 from harken.database.arguments import check_callable, check_path, check_text
-from harken.database.language_names import SQL
+from harken.database.exclusive import SessionLock
+from harken.database.language_names import DATALOG, SQL
 from harken.database.results import Result
+from harken.statements.datalog.session import DatalogSession
 from harken.statements.language_registry import (
     Monitor,
     RunOptions,
@@ -49,11 +52,13 @@ class Programs:
             internals.rules,
             internals.materialized,
             monitor,
+            internals.programs,
         )
         self._sessions = {each.name: each.session(parts) for each in languages()}
-        sql = self._sessions[SQL]
+        sql, datalog = self._sessions[SQL], self._sessions[DATALOG]
         assert isinstance(sql, SqlSession)
-        self._sql = sql
+        assert isinstance(datalog, DatalogSession)
+        self._sql, self._datalog = sql, datalog
 
     def run(
         self, language: str, text: str, listener: Callable[[Result], None], options: RunOptions
@@ -75,6 +80,16 @@ class Programs:
             self._sql.execute(text, values, None)
         finally:
             runtime.listener = before
+
+    def define(
+        self, text: str, listener: Callable[[Result], None], session_lock: SessionLock
+    ) -> RuleProgram:
+        """A program of production rules, ready to run."""
+        self._internals.check_open()
+        check_text(text, "a program")
+        with self.listening(listener):
+            source = self._datalog.define(text)
+        return RuleProgram(self._internals, self._datalog, source, session_lock)
 
     @contextmanager
     def listening(self, listener: Callable[[Result], None]) -> Iterator[None]:

@@ -49,7 +49,7 @@ class CheckPhase:
     def run(self, coupling: str = DEFERRED) -> None:
         """Run actions until no consumer has one of this coupling, or an immediate one. Where nobody
         has received anything, nobody has anything to do."""
-        self._propagate()
+        self.propagate()
         if not (self.has_received or self.failing):
             return
         if coupling == IMMEDIATE:
@@ -73,7 +73,7 @@ class CheckPhase:
                 raise self.never_settles(acted)
             acted.append(action.name)
             action.run()
-            self._propagate()
+            self.propagate()
 
     def _next(self, coupling: str) -> PendingAction | None:
         for wanted in dict.fromkeys((IMMEDIATE, coupling)):
@@ -83,7 +83,8 @@ class CheckPhase:
                     return action
         return None
 
-    def _propagate(self) -> None:
+    def propagate(self) -> None:
+        """Deliver what has changed, and let nobody act on it yet."""
         if self.trace.listener is None:
             self._network.propagate(self._deliver)
             return

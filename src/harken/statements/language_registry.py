@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from harken.consumers.programs.programs import Programs
 from harken.consumers.rules.rules import Rules
 from harken.database.catalog import Catalog
 from harken.database.changes import Change
@@ -51,6 +52,8 @@ class RunOptions:
     """Called with each warning; without it, Python's `warnings` are used."""
     strategy: str = "auto"
     """The strategy for the changes of views that the program monitors."""
+    materialise: str = "auto"
+    """What programs of production rules store: a policy, or `auto`."""
     values: Any = None
     """The values of parameters: a sequence or a mapping, or a list of tuples or mappings, for each
     of which the program runs once."""
@@ -78,6 +81,7 @@ class SessionParts:
     rules: Rules
     materialized: StoredViews
     monitor: Monitor
+    programs: Programs
 
 
 class LanguageSession(Protocol):

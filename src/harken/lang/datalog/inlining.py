@@ -145,9 +145,12 @@ class _Writing:
     """The variables of the statement that is being written."""
 
     def statement(self, statement: syntax.Statement) -> syntax.Statement:
-        if not isinstance(statement, syntax.Rule | syntax.Query):
+        if not isinstance(statement, syntax.Rule | syntax.Query | syntax.ProductionRule):
             return statement
         self.names = _variables(statement)
+        if isinstance(statement, syntax.ProductionRule):
+            held = None if statement.body is None else self._formula(statement.body, False)
+            return replace(statement, body=held)
         made: syntax.Statement
         if isinstance(statement, syntax.Query):
             written = frozenset(self.names)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from harken.errors import HarkenError, NameFault, Span, SyntaxFault, nearest
 from harken.lang.datalog import syntax
 from harken.lang.datalog.formulas import Formulas
+from harken.lang.datalog.production_parser import PRODUCTION_DIRECTIVES, Productions
 from harken.lang.datalog.rule_text import write
 from harken.lang.datalog.token_reader import Reader
 from harken.lang.datalog.tokens import DIRECTIVES, Token, text_value, tokens, unsupported
@@ -25,6 +26,10 @@ IGNORED_QUALIFIERS = (
 OLD_QUALIFIERS = ("input", "output", "printsize")
 """They stand for directives, as in the programs of years ago."""
 LATTICE_QUALIFIERS = ("btree_min", "btree_max", "btree_sum")
+_NOT_IN_COMPONENTS = (
+    *(syntax.Commit, syntax.Change, syntax.Query, syntax.Run, syntax.Activation),
+    *(syntax.ProductionRule, syntax.Priority, syntax.ProgramOption),
+)
 _NOT_HERE = {
     ".functor": "user-defined functors",
     ".lattice": "lattices",
@@ -79,6 +84,7 @@ class _Parser:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._formulas = Formulas(reader)
+        self._productions = Productions(reader, self._formulas)
 
     def statements(self) -> list[syntax.Statement]:
         found: list[syntax.Statement] = []
@@ -105,6 +111,8 @@ class _Parser:
             return [syntax.Change(adds, atom, reader.since(token))]
         if reader.is_symbol(".") and reader.after().kind == "name":
             raise self._unknown_directive(token)
+        if self._productions.is_next():
+            return [self._productions.rule()]
         return [self._rule()]
 
     def _unknown_directive(self, token: Token) -> NameFault:
@@ -174,6 +182,8 @@ class _Parser:
                 return [self._plan(token)]
             case ".strict":
                 return [syntax.Ignored("strict", token.span)]
+            case _ if token.text in PRODUCTION_DIRECTIVES:
+                return [self._productions.directive(token)]
         raise unsupported(_NOT_HERE[token.text], token.span)
 
     def _plan(self, token: Token) -> syntax.Ignored:
@@ -236,7 +246,7 @@ class _Parser:
         """The words behind a declaration; one before a parenthesis begins the next statement."""
         reader = self._reader
         found: list[tuple[str, Span]] = []
-        while reader.next.kind == "name" and not reader.is_call():
+        while self._is_qualifier():
             token = reader.take()
             if token.text == "choice" and reader.is_symbol("-"):
                 raise unsupported("choice-domain", token.span)
@@ -253,6 +263,10 @@ class _Parser:
                 )
             found.append((token.text, token.span))
         return tuple(found)
+
+    def _is_qualifier(self) -> bool:
+        reader = self._reader
+        return reader.next.kind == "name" and not (reader.is_call() or self._productions.is_next())
 
     def _type(self, token: Token) -> syntax.TypeDeclaration:
         reader = self._reader
@@ -330,7 +344,7 @@ class _Parser:
                 raise reader.unexpected("`}`", f"the component {name.text} is not closed")
             statements += self._statement()
         for each in statements:
-            if isinstance(each, syntax.Commit | syntax.Change | syntax.Query):
+            if isinstance(each, _NOT_IN_COMPONENTS):
                 raise SyntaxFault(
                     "a component has declarations, rules and facts, and no steps",
                     span=each.span,

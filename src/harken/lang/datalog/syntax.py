@@ -263,11 +263,75 @@ class Override:
     span: Span = field(compare=False, repr=False)
 
 
-ScriptStep: TypeAlias = Monitor | Commit | Change | Query
+@dataclass(frozen=True, slots=True)
+class HeadLiteral:
+    """What a production rule does for a solution of its body: it inserts a fact, or deletes it."""
+
+    atom: Atom
+    deletes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProductionRule:
+    """`rule name [priority n]: body -> head.`"""
+
+    name: str
+    priority: int | None
+    semantics: str | None
+    body: Formula | None
+    heads: tuple[HeadLiteral, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Priority:
+    """`.priority a, b > c`: each rule of a group goes before each of the next group."""
+
+    groups: tuple[tuple[tuple[str, Span], ...], ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramOption:
+    """`.semantics`, `.timestamps`, `.refraction` or `.resolution`: how the rules are meant. The
+    semantics may be that of some rules only."""
+
+    kind: str
+    value: str
+    rules: tuple[tuple[str, Span], ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """`.run`: fire rules until none is firable."""
+
+    limit: int | None
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """`.activate` and `.deactivate`: whether the rules run at each commit."""
+
+    on: bool
+    span: Span = field(compare=False, repr=False)
+
+
+ScriptStep: TypeAlias = Monitor | Commit | Change | Query | Run | Activation
+ProgramPart: TypeAlias = ProductionRule | Priority | ProgramOption
+"""What a program of production rules is made of."""
 Structure: TypeAlias = Component | Instance | Override
 """What is gone when components are expanded."""
 Statement: TypeAlias = (
-    Declaration | TypeDeclaration | Rule | Directive | ScriptStep | Ignored | Structure
+    Declaration
+    | TypeDeclaration
+    | Rule
+    | Directive
+    | ScriptStep
+    | ProgramPart
+    | Ignored
+    | Structure
 )
 
 

@@ -32,6 +32,14 @@ DIRECTIVES = (
     "symbol_type",
     "monitor",
     "commit",
+    "priority",
+    "semantics",
+    "timestamps",
+    "refraction",
+    "resolution",
+    "run",
+    "activate",
+    "deactivate",
 )
 
 _TOKEN = re.compile(
@@ -44,7 +52,7 @@ _TOKEN = re.compile(
     | (?P<unsigned> (?:0x[0-9a-fA-F]+|0b[01]+|\d+)u(?!\w) )
     | (?P<integer> (?:0x[0-9a-fA-F]+|0b[01]+|\d+)(?!\w) )
     | (?P<text> "(?:\\.|[^"\\\n])*" )
-    | (?P<symbol> :-|\?-|<=|>=|!=|<:|[-+*/%^=<>!,.;:(){{}}\[\]|@$&] )
+    | (?P<symbol> :-|\?-|->|<=|>=|!=|<:|[-+*/%^=<>!,.;:(){{}}\[\]|@$&] )
     | (?P<name> [A-Za-z_?][A-Za-z0-9_?]* )
     | (?P<preprocessor> \# )
     """,

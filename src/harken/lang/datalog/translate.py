@@ -98,6 +98,22 @@ class Translator:
         ]
         return ir.Definition(relation, tuple(made)), names
 
+    def bodies(
+        self, heads: tuple[syntax.Atom, ...], body: syntax.Formula, names: Iterable[str]
+    ) -> list[RuleBody]:
+        """The alternatives of a production rule, each with all variables in `names`."""
+        found: list[RuleBody] = []
+        names = tuple(names)
+        for written in alternatives(body):
+            conjunction = with_witnesses(heads, written)
+            scope = scope_of_clause(heads, conjunction, self.relations, self.types)
+            check_grounded(scope)
+            _check_alternatives(names, scope, found[0].scope if found else scope, body.span)
+            draft = _Draft(self, scope)
+            draft.conjunction()
+            found.append(RuleBody(scope, draft, tuple(draft.body)))
+        return found
+
     def fresh(self, type_: Type, name: str = "_G") -> Variable:
         return Variable(f"{name}#{next(self._numbers)}", type_)
 
@@ -318,3 +334,24 @@ class _Draft:
             ir.Aggregation(result, aggregate, over, atom, tuple(groups), span=node.span)
         )
         return result
+
+
+@dataclass(frozen=True, slots=True)
+class RuleBody:
+    """One alternative of the body of a production rule, translated."""
+
+    scope: Scope
+    draft: _Draft
+    literals: tuple[ir.Literal, ...]
+
+    def variable(self, name: str) -> Variable:
+        return self.draft.variable(name)
+
+    def term(self, expression: syntax.Expression) -> Term:
+        """A variable or a constant of a head."""
+        return self.draft.term(expression)
+
+    def head(self, atom: syntax.Atom) -> tuple[Relation, tuple[Term, ...]]:
+        """The relation of a head, and its terms in the order of the columns."""
+        known = relation_of(self.draft.translator.relations, atom)
+        return known.relation, self.draft.arguments(atom, known)

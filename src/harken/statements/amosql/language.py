@@ -15,10 +15,12 @@ from harken.lang.amosql.statement_shapes import split
 from harken.statements.amosql.build import Builder, syntax_of
 from harken.statements.amosql.declared import declarations
 from harken.statements.amosql.definitions import check_function, translate_function
+from harken.statements.amosql.procedure_calls import call
 from harken.statements.amosql.session import Session
 from harken.statements.completing import Candidates, KnownNames, Place
 from harken.statements.declaration import Declaration
 from harken.statements.language_registry import SessionParts, UsualFormat, register
+from harken.statements.procedure_calls import register as register_call
 
 HELP = """\
 Statements end with `;` and may take several lines:
@@ -100,3 +102,4 @@ class Amosql(UsualFormat):
 
 
 register(Amosql())
+register_call(call)

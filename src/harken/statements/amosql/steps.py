@@ -219,6 +219,10 @@ class CallProcedure:
             returned += self._call(runtime, frame, function, stored)
         return returned
 
+    def call(self, runtime: Runtime, frame: Frame, stored: tuple[Any, ...]) -> None:
+        """Call it with stored values."""
+        self._call(runtime, frame, self._choose(runtime, stored), stored)
+
     def _choose(self, runtime: Runtime, stored: tuple[Any, ...]) -> Function:
         if len(self.candidates) == 1:
             return self.candidates[0]

@@ -19,7 +19,10 @@ from harken.lang.datalog.rule_text import write
 from harken.lang.datalog.tree_walk import nodes
 from harken.statements.declaration import FACT, RELATION, SEEDS, Declaration, Part, not_declared
 
-STEPS = (syntax.Change, syntax.Query, syntax.Commit, syntax.Monitor)
+STEPS = (
+    *(syntax.Change, syntax.Query, syntax.Commit, syntax.Monitor, syntax.Run, syntax.Activation),
+    *(syntax.ProductionRule, syntax.Priority, syntax.ProgramOption),
+)
 
 
 @dataclass(slots=True)

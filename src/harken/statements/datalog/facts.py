@@ -32,6 +32,8 @@ class Facts:
         self._runtime = runtime
         self._schema = schema
         self._reading = reading
+        self.stated: list[tuple[Relation, Row]] = []
+        """The facts of the program in the order of the text."""
 
     def row(self, atom: syntax.Atom) -> Row:
         """A fact in stored form."""
@@ -72,11 +74,16 @@ class Facts:
         """Add the facts of a program."""
         rows: dict[str, list[Row]] = {}
         places: dict[str, Span] = {}
+        order: list[tuple[str, Row]] = []
         for atom in atoms:
-            rows.setdefault(atom.name, []).append(self.row(atom))
+            row = self.row(atom)
+            rows.setdefault(atom.name, []).append(row)
             places.setdefault(atom.name, atom.span)
+            order.append((atom.name, row))
+        targets = {name: self._target(name, places[name]) for name in rows}
         for name, found in rows.items():
-            self._add(self._target(name, places[name]), found)
+            self._add(targets[name], found)
+        self.stated = [(targets[name], row) for name, row in order]
 
     def _target(self, name: str, span: Span) -> Relation:
         """The stored relation that holds the facts of this one."""

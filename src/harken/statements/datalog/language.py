@@ -40,6 +40,7 @@ What you enter is committed at once, unless a transaction of AMOSQL or SQL is op
 docs/datalog.md has the whole language."""
 
 KEYWORDS = (
+    *("activate", "priority", "refraction", "resolution", "rule", "run", "semantics", "timestamps"),
     *("commit", "comp", "decl", "init", "input", "limitsize", "monitor", "output", "printsize"),
     *("type", "number", "symbol", "unsigned", "float", "count", "max", "mean", "min", "sum"),
 )
@@ -55,7 +56,7 @@ class Datalog(UsualFormat):
     end = "."
 
     def session(self, parts: SessionParts) -> DatalogSession:
-        return DatalogSession(parts.runtime, parts.transactions, parts.monitor)
+        return DatalogSession(parts.runtime, parts.transactions, parts.monitor, parts.programs)
 
     def is_complete(self, text: str) -> bool:
         return is_closed(text)

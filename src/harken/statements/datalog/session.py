@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harken.consumers.programs.cycle import Choose, Firings
+from harken.consumers.programs.programs import Programs
 from harken.database.changes import Change
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, Span, SyntaxFault
+from harken.ir.relations import Relation
 from harken.lang.datalog import syntax
 from harken.lang.datalog.components import components_of, expand
 from harken.lang.datalog.inlining import write_out, written_out
@@ -23,6 +27,7 @@ from harken.lang.datalog.parser import Program, parse
 from harken.statements.datalog import files
 from harken.statements.datalog.declarations import Schema, ignored
 from harken.statements.datalog.facts import Facts, located
+from harken.statements.datalog.production_programs import WrittenProgram, compile_program
 from harken.statements.datalog.reading import Reading, column_types
 from harken.statements.datalog.script_output import Changed, Output, Size
 from harken.statements.language_registry import NO_OPTIONS, Monitor, RunOptions
@@ -33,13 +38,45 @@ class DatalogWarning(UserWarning):
     """A part of a program that has no effect."""
 
 
+@dataclass(frozen=True, slots=True)
+class SourceProgram:
+    """Production rules that a text has defined, with the facts that it stated."""
+
+    written: WrittenProgram
+    limit: int | None
+    stated: tuple[tuple[Relation, Row], ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramWishes:
+    """How one run of a program differs from another: its limit, who chooses among candidates, and
+    who is told of each cycle."""
+
+    limit: int | None = None
+    choose: Choose | None = None
+    say: Callable[[str], None] | None = None
+
+
+NO_WISHES = ProgramWishes()
+
+
 class DatalogSession:
     """`watch` starts reporting the changes of a relation."""
 
-    def __init__(self, runtime: Runtime, transactions: Transactions, watch: Monitor) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        transactions: Transactions,
+        watch: Monitor,
+        programs: Programs,
+    ) -> None:
         self.runtime = runtime
         self.transactions = transactions
         self.watch = watch
+        self.programs = programs
+        self.written = WrittenProgram()
+        """The production rules of earlier texts."""
         self.watched: set[str] = set()
         """The ids of the functions whose changes are reported; each once, however often that is
         requested."""
@@ -59,8 +96,10 @@ class DatalogSession:
                 _tell(message, span, text, source, warn)
 
             with self.runtime.engine.connection.watch.statement(), self.transactions.text():
-                _Run(self, program, options, told).run()
+                run = _Run(self, program, options, told)
+                run.run()
             self.components.update(components_of(written.statements))
+            self.written = run.productions
         except HarkenError as error:
             error.locate(text, source)
             raise
@@ -68,6 +107,47 @@ class DatalogSession:
             deep = SyntaxFault("this text is nested too deeply", hint="write it as several rules")
             deep.locate(text, source)
             raise deep from None
+
+    def define(self, text: str, options: RunOptions = NO_OPTIONS) -> SourceProgram:
+        """Carry out what a text declares and states, and return its production rules. `.run` in it
+        only sets the limit."""
+        try:
+            written = parse(text)
+            expanded = write_out(expand(written, self.components))
+            runs = [each for each in expanded.statements if isinstance(each, syntax.Run)]
+            rest = [each for each in expanded.statements if not isinstance(each, syntax.Run)]
+            program = replace(expanded, statements=tuple(rest))
+
+            def told(message: str, span: Span) -> None:
+                _tell(message, span, text, options.source, options.warn)
+
+            with self.runtime.engine.connection.watch.statement(), self.transactions.text():
+                run = _Run(self, program, options, told, WrittenProgram())
+                run.run()
+                limit = runs[-1].limit if runs else None
+                source = SourceProgram(run.productions, limit, tuple(run.stated), text)
+                compile_program(source.written, self.runtime, limit, source.stated)
+            return source
+        except HarkenError as error:
+            error.locate(text, options.source)
+            raise
+
+    def fire(self, source: SourceProgram, wishes: ProgramWishes = NO_WISHES) -> Firings:
+        """Run a program to its fixpoint, all or nothing, in the open transaction or in one of its
+        own."""
+        owns = not (self.transactions.active or self.transactions.in_block)
+        limit = wishes.limit or source.limit
+        try:
+            with self.runtime.engine.connection.watch.statement(), self.transactions.text():
+                with self.transactions.statement():
+                    compiled = compile_program(source.written, self.runtime, limit, source.stated)
+                    found = self.programs.run(compiled, None, wishes.choose, wishes.say)
+                if owns:
+                    self.transactions.commit()
+            return found
+        except HarkenError as error:
+            error.locate(source.text, None)
+            raise
 
     def close(self) -> None:
         """Nothing here is temporary."""
@@ -82,8 +162,11 @@ class _Run:
         program: Program,
         options: RunOptions,
         warn: Callable[[str, Span], None],
+        rules: WrittenProgram | None = None,
     ) -> None:
+        """`rules` are those that the text adds its own to; by default those of the session."""
         self._strategy = options.strategy
+        self._options = options
         self._warn = warn
         self._session = session
         self._runtime = session.runtime
@@ -97,6 +180,8 @@ class _Run:
         self._relations = self._schema.relations
         self._reading = Reading(self._runtime, self._relations, self._schema.types)
         self._facts = Facts(self._runtime, self._schema, self._reading)
+        known = session.written if rules is None else rules
+        self.productions = known.extended(program.statements, program.text)
 
     def run(self) -> None:
         statements = self._program.statements
@@ -145,6 +230,21 @@ class _Run:
                 self._runtime.emit("rows", *self._reading.query(statement))
             case syntax.Monitor():
                 self._monitor(statement)
+            case syntax.Run():
+                self._run_program(statement)
+
+    @property
+    def stated(self) -> list[tuple[Relation, Row]]:
+        """The facts of the text, in its order."""
+        return self._facts.stated
+
+    def _run_program(self, node: syntax.Run) -> None:
+        """All or nothing: a program that does not settle leaves no trace."""
+        with self._transactions.statement():
+            compiled = compile_program(
+                self.productions, self._runtime, node.limit, self._facts.stated
+            )
+            self._session.programs.run(compiled)
 
     def _monitor(self, node: syntax.Monitor) -> None:
         """A monitor starts from committed data, so the changes of this text are committed first."""

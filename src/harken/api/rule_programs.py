@@ -1,0 +1,75 @@
+"""`db.program(text)`: production rules that can be run from Python, as often as wanted.
+
+program = db.program("rule r: a(x), !b(x) -> b(x).")
+program.run(limit=1000)                           # until no rule is firable
+program.run(choose=lambda candidates: candidates[-1])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from harken.api.internals import Internals
+from harken.consumers.programs.cycle import Candidate, Choose
+from harken.database.arguments import check_callable, check_flag, check_whole
+from harken.database.exclusive import SessionLock, exclusive
+from harken.statements.datalog.session import DatalogSession, ProgramWishes, SourceProgram
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRun:
+    """What a run did: the number of `firings`, how many `by_rule`, and the lines of its `trace`,
+    if that was asked for."""
+
+    firings: int
+    by_rule: Mapping[str, int]
+    trace: Sequence[str] = field(default=(), repr=False)
+
+
+class RuleProgram:
+    """Production rules. Their facts are the rows of the database."""
+
+    def __init__(
+        self,
+        internals: Internals,
+        session: DatalogSession,
+        source: SourceProgram,
+        session_lock: SessionLock,
+    ) -> None:
+        self.session_lock = session_lock
+        self._internals = internals
+        self._session = session
+        self._source = source
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The names of its rules, in the order of the text."""
+        return tuple(self._source.written.rules)
+
+    @exclusive
+    def run(
+        self,
+        choose: Callable[[Sequence[Candidate]], Candidate] | None = None,
+        limit: int | None = None,
+        *,
+        trace: bool = False,
+    ) -> ProgramRun:
+        """Fire rules until none is firable, all or nothing: in the open transaction, or in one of
+        its own, which is committed.
+
+        `choose` is called in each cycle with the candidates that no priority orders, and returns
+        one of them. By default the rule that is written first fires, for its greatest body tuple.
+        A program that makes more firings than its `limit` is rolled back with an error.
+        """
+        if choose is not None:
+            check_callable(choose, "choose")
+        if limit is not None:
+            check_whole(limit, "the limit", least=1)
+        check_flag(trace, "trace")
+        self._internals.check_open()
+        lines: list[str] = []
+        picked: Choose | None = choose
+        wishes = ProgramWishes(limit, picked, lines.append if trace else None)
+        found = self._session.fire(self._source, wishes)
+        return ProgramRun(found.total, dict(found.of), lines)
