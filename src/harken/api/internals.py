@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harken.consumers.monitors.monitors import Monitors
-from harken.consumers.programs.programs import Programs
+from harken.consumers.programs.program_runs import Programs
 from harken.consumers.rules.rules import Rules
 from harken.database.catalog import Catalog
 from harken.database.reactions import Reactions

@@ -15,7 +15,7 @@ import harken.api.languages  # noqa: F401
 from harken.api.internals import Internals
 from harken.consumers.constraints.constraints import Constraints
 from harken.consumers.monitors.monitors import Monitors
-from harken.consumers.programs.programs import Programs
+from harken.consumers.programs.program_runs import Programs
 from harken.consumers.rules.rules import Rules
 from harken.database.catalog import Catalog
 from harken.database.language_names import PYTHON

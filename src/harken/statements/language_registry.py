@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from harken.consumers.programs.programs import Programs
+from harken.consumers.programs.program_runs import Programs
 from harken.consumers.rules.rules import Rules
 from harken.database.catalog import Catalog
 from harken.database.changes import Change

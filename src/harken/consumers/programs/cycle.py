@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harken.consumers.programs.definition import CompiledProgram, CompiledRule, RuleView
+from harken.consumers.programs.compiled_programs import CompiledProgram, CompiledRule, RuleView
 from harken.consumers.programs.matched_rules import MatchedRule
 from harken.consumers.programs.moving_facts import History
 from harken.database.evaluation import decode_rows

@@ -10,7 +10,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from harken.consumers.programs.definition import CompiledRule, RuleView
+from harken.consumers.programs.compiled_programs import CompiledRule, RuleView
 from harken.ir.productions import HeadLiteral
 from harken.ir.relations import Relation
 from harken.ir.terms import Constant, Term, Variable

@@ -15,7 +15,7 @@ from harken.lang.amosql.statement_shapes import split
 from harken.statements.amosql.build import Builder, syntax_of
 from harken.statements.amosql.declared import declarations
 from harken.statements.amosql.definitions import check_function, translate_function
-from harken.statements.amosql.procedure_calls import call
+from harken.statements.amosql.outside_calls import call
 from harken.statements.amosql.session import Session
 from harken.statements.completing import Candidates, KnownNames, Place
 from harken.statements.declaration import Declaration

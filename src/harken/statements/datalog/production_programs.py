@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from harken.calculus.output_tokens import firable_instances, output_tokens
-from harken.consumers.programs.definition import (
+from harken.consumers.programs.compiled_programs import (
     DEFAULT_LIMIT,
     CompiledProgram,
     CompiledRule,
@@ -26,7 +26,7 @@ from harken.ir.productions import Firing, HeadCall, ProductionRule
 from harken.ir.relations import Kind, Relation
 from harken.ir.schema import FunctionKind
 from harken.lang.datalog import syntax
-from harken.lang.datalog.productions import ProductionTranslator
+from harken.lang.datalog.production_translation import ProductionTranslator
 from harken.lang.datalog.translate import Translator
 from harken.planner.prepare import prepare
 from harken.statements.datalog.function_relations import CatalogRelations, types_of

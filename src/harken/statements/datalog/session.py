@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harken.consumers.programs.cycle import Choose, Firings
-from harken.consumers.programs.programs import Programs
+from harken.consumers.programs.program_runs import Programs
 from harken.database.changes import Change
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 
+from harken.consumers.programs.compiled_programs import CompiledProgram, CompiledRule, RuleView
 from harken.consumers.programs.cycle import Choose, Cycle, Firings
-from harken.consumers.programs.definition import CompiledProgram, CompiledRule, RuleView
 from harken.consumers.programs.matched_rules import MatchedRule
 from harken.database.runtime import Runtime
 from harken.ir.clauses import Program
