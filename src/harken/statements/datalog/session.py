@@ -50,8 +50,8 @@ class SourceProgram:
 
 @dataclass(frozen=True, slots=True)
 class ProgramWishes:
-    """How one run of a program differs from another: its limit, who chooses among candidates, and
-    who is told of each cycle."""
+    """How one run of a program differs from another: its limit, a function that chooses among
+    candidates, and one that is called with the lines of the trace."""
 
     limit: int | None = None
     choose: Choose | None = None
