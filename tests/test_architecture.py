@@ -73,7 +73,7 @@ PLAN = {
     "notify": BELOW_CONSUMERS | {"notify.channels"},
     "notify.channels": BELOW_CONSUMERS | {"notify"},
     "continual": BELOW_CONSUMERS,
-    "statements": BELOW_CONSUMERS | CONSUMERS | LANGUAGES,
+    "statements": BELOW_CONSUMERS | CONSUMERS | CONTINUAL | LANGUAGES,
     "statements.amosql": BELOW_CONSUMERS | CONSUMERS | {"lang.amosql", "statements"},
     "statements.sql": BELOW_CONSUMERS
     | CONSUMERS

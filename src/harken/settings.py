@@ -161,6 +161,19 @@ SETTINGS: tuple[Setting, ...] = (
         "Whether what a commit does for its views is compiled when it comes again.",
     ),
     Setting(
+        "continual_executions",
+        1_000,
+        "How many executions of each continual query stay recorded.",
+        least=1,
+    ),
+    Setting(
+        "continual_rows",
+        10_000,
+        "Rows of each kind that a message and the record of an execution have at most.",
+        unit="rows",
+        least=1,
+    ),
+    Setting(
         "header_timeout", 10.0, "How long the head of a request may take.", "seconds", most=LONGEST
     ),
     Setting(
@@ -360,6 +373,11 @@ SETTINGS: tuple[Setting, ...] = (
         served=16 * 2**20,
         least=1_000_000,
         most=1_000_000_000,
+    ),
+    Setting(
+        "time_zone",
+        "UTC",
+        "The time zone of continual queries that name none, as in the tz database.",
     ),
 )
 """Sorted by name."""

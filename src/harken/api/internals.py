@@ -15,6 +15,7 @@ from typing import Any
 from harken.consumers.monitors.monitors import Monitors
 from harken.consumers.programs.program_runs import Programs
 from harken.consumers.rules.rules import Rules
+from harken.continual.continual_queries import ContinualQueries
 from harken.database.catalog import Catalog
 from harken.database.reactions import Reactions
 from harken.database.runtime import Runtime
@@ -37,6 +38,7 @@ class Internals:
     monitors: Monitors
     materialized: StoredViews
     programs: Programs
+    continual: ContinualQueries
     closed: bool = False
 
     @property

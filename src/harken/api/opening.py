@@ -17,11 +17,12 @@ from harken.consumers.constraints.constraints import Constraints
 from harken.consumers.monitors.monitors import Monitors
 from harken.consumers.programs.program_runs import Programs
 from harken.consumers.rules.rules import Rules
+from harken.continual.continual_queries import ContinualQueries
 from harken.database.catalog import Catalog
 from harken.database.language_names import PYTHON
 from harken.database.objects import Objects
 from harken.database.reactions import Reactions
-from harken.database.runtime import Runtime
+from harken.database.runtime import AllWatchers, Runtime
 from harken.database.transactions import Transactions
 from harken.engines.placement.file_opening import Connection
 from harken.engines.placement.file_opening import open_file as open_file
@@ -38,6 +39,7 @@ from harken.statements.amosql import foreign
 from harken.statements.amosql.build import syntax_of
 from harken.statements.amosql.rule_definitions import AmosqlRules
 from harken.statements.language_registry import language_named
+from harken.statements.sql.compiled_continual import query_compiler
 from harken.statements.sql.constraint_queries import compile_constraints
 from harken.statements.sql.materialized_views import KeptViews
 from harken.statements.sql.restricted import SqlConditions
@@ -68,19 +70,26 @@ def _assemble(runtime: Runtime) -> Internals:
     materialized = KeptViews(runtime, network)
     constraints = Constraints(runtime, network, compile_constraints)
     rules = Rules(runtime, network, check_phase, AmosqlRules(runtime))
-    runtime.rules, runtime.monitors = rules, monitors
+    continual = ContinualQueries(runtime, network, query_compiler(runtime))
+    runtime.rules = rules
+    runtime.monitors = AllWatchers((monitors, continual))
     programs = Programs(runtime, network, check_phase)
-    for consumer in (monitors, materialized, constraints, rules, programs):
+    for consumer in (monitors, materialized, constraints, rules, programs, continual.answers):
         reactions.register(consumer)
     reactions.synchronise()
-    transactions = Transactions(runtime, reactions)
-    _register_due_work(runtime, transactions)
-    return Internals(runtime, transactions, reactions, rules, monitors, materialized, programs)
+    transactions = continual.transactions = Transactions(runtime, reactions)
+    _register_due_work(runtime, transactions, continual)
+    return Internals(
+        runtime, transactions, reactions, rules, monitors, materialized, programs, continual
+    )
 
 
-def _register_due_work(runtime: Runtime, transactions: Transactions) -> None:
+def _register_due_work(
+    runtime: Runtime, transactions: Transactions, continual: ContinualQueries
+) -> None:
     """In the order in which it runs: what changes views, what looks at them, what tells people."""
     register_channels()
+    runtime.due_work.register(continual)
     runtime.due_work.register(DueMessages(runtime, transactions))
 
 

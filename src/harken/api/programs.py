@@ -53,6 +53,7 @@ class Programs:
             internals.materialized,
             monitor,
             internals.programs,
+            internals.continual,
         )
         self._sessions = {each.name: each.session(parts) for each in languages()}
         sql, datalog = self._sessions[SQL], self._sessions[DATALOG]

@@ -56,6 +56,20 @@ class MonitorWatch(Protocol):
     def users_of(self, function: Function) -> Sequence[Watcher]: ...
 
 
+@dataclass(frozen=True, slots=True)
+class AllWatchers:
+    """Those who watch what others define: monitors, continual queries."""
+
+    parts: tuple[MonitorWatch, ...]
+
+    def check(self) -> None:
+        for part in self.parts:
+            part.check()
+
+    def users_of(self, function: Function) -> Sequence[Watcher]:
+        return [watcher for part in self.parts for watcher in part.users_of(function)]
+
+
 @dataclass(slots=True)
 class StatementCounts:
     """What became of the statements of SQL in this session."""

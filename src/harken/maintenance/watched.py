@@ -71,6 +71,11 @@ class WatchedView(ABC):
         return False
 
     @property
+    def may_fail(self) -> bool:
+        """Whether a transaction may leave it in a state in which its rows cannot be computed."""
+        return False
+
+    @property
     def may_be_counted(self) -> bool:
         """Whether its derivations may be counted."""
         return True

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from harken.errors import EvaluationError
-from harken.propagation.consumer import DEFERRED, IMMEDIATE, Consumers, PendingAction
+from harken.errors import EvaluationError, HarkenError, is_of_data
+from harken.propagation.consumer import DEFERRED, IMMEDIATE, Consumer, Consumers, PendingAction
 from harken.propagation.network import Network
 from harken.propagation.trace import Trace
 from harken.propagation.wave import ViewChange
@@ -110,9 +110,17 @@ class CheckPhase:
 
     def _recheck_failing(self) -> None:
         """Views that could not be computed earlier in the transaction must be computable at its
-        end."""
+        end, unless they may fail: then their consumer is told."""
         for name in sorted(self.failing):
-            change = self._network.recheck(name)
+            try:
+                change = self._network.recheck(name)
+            except HarkenError as error:
+                node, consumer = self._network.graph.node(name), self._consumer_of(name)
+                if node is None or not (node.view.may_fail and is_of_data(error)):
+                    raise
+                assert consumer is not None
+                consumer.note_failure(node.view, error)
+                change = None
             self.failing.discard(name)
             if change is not None:
                 self._deliver(change)
@@ -123,6 +131,9 @@ class CheckPhase:
             self.trace.incoming(relation, plus, minus)
         if incoming and not self._network.has_work():
             self.trace.say("no change passes its screener")
+
+    def _consumer_of(self, name: str) -> Consumer | None:
+        return self._network.graph.consumer_of(name)
 
     def snapshot(self) -> CheckState:
         if not (self.has_received or self.failing or self._network.graph.redefined):

@@ -65,6 +65,10 @@ class Consumer:
     def settle(self) -> None:
         """No action is left. An error rolls the transaction back."""
 
+    def note_failure(self, view: WatchedView, error: HarkenError) -> None:
+        """The rows of a view that may fail cannot be computed in the state that is committed: they
+        count as none."""
+
     def snapshot(self) -> object:
         """The state that a savepoint restores."""
         return None

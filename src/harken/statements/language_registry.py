@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from harken.consumers.programs.program_runs import Programs
 from harken.consumers.rules.rules import Rules
+from harken.continual.continual_queries import ContinualQueries
 from harken.database.catalog import Catalog
 from harken.database.changes import Change
 from harken.database.results import Result
@@ -82,6 +83,7 @@ class SessionParts:
     materialized: StoredViews
     monitor: Monitor
     programs: Programs
+    continual: ContinualQueries
 
 
 class LanguageSession(Protocol):

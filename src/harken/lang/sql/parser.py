@@ -19,6 +19,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from harken.errors import HarkenError, LanguageError, Span, SyntaxFault, ValueFault, nearest
+from harken.lang.sql.continual_statements import Continual, continual_verb
 from harken.lang.sql.normalization import normalized_throughout
 from harken.lang.sql.other_dialects import PARTS, TYPES, Advice, advice, misspelt, sign_advice
 from harken.lang.sql.strict_parser import LONGEST_NUMBER, StrictParser, complaints
@@ -281,6 +282,9 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
     words = tuple(token.text.upper() for token in tokens)
     if words in TRANSACTIONS:
         return [Statement(TRANSACTIONS[words](), own, start)]
+    continual = _continual(words, own, explained)
+    if continual is not None:
+        return [Statement(Continual(this=continual), own, start)]
     asked = None if explained else _question(own)
     if asked is not None:
         return [Statement(asked, own, start)]
@@ -331,6 +335,13 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
             hint=PARTS.get(what),
         )
     return [statement]
+
+
+def _continual(words: tuple[str, ...], own: str, explained: bool) -> str | None:
+    """The verb of a statement about continual queries."""
+    if explained:
+        return "EXPLAIN" if own.upper().split()[:2] == ["CONTINUAL", "QUERY"] else None
+    return continual_verb(list(words[:8]))
 
 
 def _not_here(other: Advice, text: str, start: int, offset: int = 0) -> SyntaxFault:

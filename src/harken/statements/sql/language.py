@@ -58,7 +58,7 @@ class Sql(UsualFormat):
     end = ";"
 
     def session(self, parts: SessionParts) -> SqlSession:
-        return SqlSession(parts.runtime, parts.transactions, parts.materialized)
+        return SqlSession(parts.runtime, parts.transactions, parts.materialized, parts.continual)
 
     def is_complete(self, text: str) -> bool:
         return is_closed(text)

@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from harken.continual.continual_queries import ContinualQueries
 from harken.database.function_tables import SqlTables
 from harken.database.language_names import SQL
 from harken.database.runtime import Runtime
@@ -28,6 +29,7 @@ from harken.errors import (
     SyntaxFault,
 )
 from harken.lang.sql import operator_runs
+from harken.lang.sql.continual_statements import Continual
 from harken.lang.sql.lifting import NotConverted, NotLifted
 from harken.lang.sql.parameters import Values, check_values, is_batch, refuse_batch, with_values
 from harken.lang.sql.parser import Statement, statements
@@ -36,6 +38,7 @@ from harken.stack import NESTED, room_for
 from harken.statements.language_registry import NO_OPTIONS, RunOptions, StoredViews
 from harken.statements.sql.altering import alter, is_alteration, reshape
 from harken.statements.sql.change_statements import Changes
+from harken.statements.sql.continual_changes import ContinualStatements
 from harken.statements.sql.creation import create, make_room
 from harken.statements.sql.dropping import drop, drop_named
 from harken.statements.sql.forms import Form, Misfit, plan, shown
@@ -55,7 +58,11 @@ from harken.statements.sql.view_clauses import is_view
 
 class SqlSession:
     def __init__(
-        self, runtime: Runtime, transactions: Transactions, materialized: StoredViews
+        self,
+        runtime: Runtime,
+        transactions: Transactions,
+        materialized: StoredViews,
+        continual: ContinualQueries,
     ) -> None:
         self._runtime = runtime
         self._transactions = transactions
@@ -66,6 +73,7 @@ class SqlSession:
         self._created: list[str] = []
         self._dropped: list[str] = []
         self._temporary = Temporary(runtime)
+        self._continual = ContinualStatements(runtime, continual, self._changing)
         self._known = KnownStatements()
         self._counts = runtime.statement_counts
         self._settings_version = -1
@@ -277,6 +285,9 @@ class SqlSession:
                     self._reading.explain(statement)
                 else:
                     self._reading.show(statement)
+            case Continual():
+                self._transactions.look()
+                self._continual.run(statement)
             case exp.Set():
                 set_value(self._runtime, statement)
             case exp.Show() if is_setting(node):

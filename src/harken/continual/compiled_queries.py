@@ -1,0 +1,36 @@
+"""The query of a continual query, compiled: a program that the network can watch and recompute.
+
+The language of queries is not known here: `Compiler` is what a front end gives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from harken.ir.clauses import Program
+from harken.ir.relations import Column
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledQuery:
+    program: Program
+    columns: tuple[Column, ...]
+    mentions: frozenset[str]
+    """The names of the tables and views that it mentions."""
+    sources: tuple[str, ...]
+    """The stored relations that it reads in the end."""
+    key: tuple[int, ...] | None = None
+    """The positions of columns that are known to identify a row."""
+    untold: str = ""
+    """Why its changes cannot be followed; empty if they can."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+
+class Compiler(Protocol):
+    def __call__(self, text: str, owner: str, base: int = 0) -> CompiledQuery:
+        """Compile a query with the present catalog. Relations that belong to it are named after
+        `owner`; `base` is where the text starts in its statement, for the places of errors."""

@@ -1,0 +1,343 @@
+"""The continual queries of a session: installing, changing and executing them.
+
+Whatever changes a query is done in the open transaction, which also sets its timer: the moment at
+which there is something to do for it next. A trigger that has fired queues the firing with the
+commit; `run` executes what is due, each query in a transaction of its own.
+
+Law: a query is executed as often as its trigger fires until its stop, once for firings that wait
+together; the stop wins over the trigger.
+"""
+
+from __future__ import annotations
+
+import datetime
+import getpass
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from harken.continual import schedules
+from harken.continual.answers import Answers
+from harken.continual.compiled_queries import Compiler
+from harken.continual.executing import Executor
+from harken.continual.execution_log import ERROR, Execution, ExecutionLog
+from harken.continual.firings import Firings, merged
+from harken.continual.installed_queries import (
+    InstalledQueries,
+    InstalledQuery,
+    State,
+)
+from harken.continual.local_times import zone_named
+from harken.continual.query_clauses import Clauses, OnSchedule
+from harken.continual.time_triggers import TimeTriggers
+from harken.continual.trigger_kinds import INSTALLED, REQUEST, RETRY, SCHEDULE, Cause, Kinds
+from harken.database.due_work import CONTINUAL_QUERIES, Timers
+from harken.database.runtime import Runtime
+from harken.database.transactions import Transactions
+from harken.errors import HarkenError, IntegrityError, NameFault, TypeFault
+from harken.propagation.network import Network
+
+FIRST_RETRY = 60.0
+"""Seconds until a query that failed is tried again; each later time twice as long as before."""
+LONGEST_RETRY = 6 * 3600.0
+"""The most seconds between two attempts."""
+LONGEST_ERROR = 2_000
+"""Characters of an error that are kept."""
+
+
+class ContinualQueries:
+    name = CONTINUAL_QUERIES
+
+    def __init__(self, runtime: Runtime, network: Network, compile: Compiler) -> None:
+        self._runtime = runtime
+        self._connection = runtime.engine.connection
+        self.kinds = Kinds()
+        self.kinds.register(TimeTriggers())
+        self.queries = InstalledQueries(runtime, self.kinds)
+        self.log = ExecutionLog(runtime)
+        self.compile = compile
+        self.answers = Answers(runtime, network, self.queries, compile)
+        self._executor = Executor(runtime, self.answers, self.log, self.kinds)
+        self._firings = Firings(self._connection)
+        self._timers = Timers(self._connection, CONTINUAL_QUERIES)
+        self.transactions: Transactions
+        self.run_statement: Callable[[str], None]
+        """Runs a statement of SQL, in the open transaction."""
+
+    @property
+    def now(self) -> datetime.datetime:
+        return self._connection.now()
+
+    # --- installing, in the open transaction ---------------------------------------------------
+
+    def install(self, name: str | None, clauses: Clauses, base: int = 0) -> InstalledQuery:
+        """Install a query and execute it for the first time."""
+        if name is not None and self.queries.named(name) is not None:
+            raise NameFault(
+                f"there is already a continual query {name}",
+                code="exists",
+                hint=f"DROP CONTINUAL QUERY {name} first, or CREATE OR REPLACE",
+            )
+        if self.queries.declare() | self.log.declare():
+            self._runtime.reactions.synchronise()
+        number = self.queries.number()
+        now = self.now
+        zone = clauses.zone or str(self._runtime.settings["time_zone"])
+        zone_named(zone)
+        owner = clauses.owner or _user()
+        query = InstalledQuery(
+            number=number,
+            id=f"cq{number}",
+            name=name or f"cq{number}",
+            owner=owner,
+            clauses=replace(clauses, zone=zone, owner=owner),
+            zone_name=zone,
+            installed=now,
+            resumed=now,
+        )
+        query = self._checked(query, base)
+        self.queries.write(query)
+        return self._begin(query, Cause(INSTALLED, "installed", now))
+
+    def _checked(self, query: InstalledQuery, base: int = 0) -> InstalledQuery:
+        """Compile it, and choose how its difference is found."""
+        owner = f"continual query {query.number}"
+        compiled = self.compile(query.clauses.query, owner, base)
+        strategy = query.clauses.strategy
+        if strategy == "differential" and compiled.untold:
+            raise TypeFault(
+                f"the changes of this query cannot be followed: {compiled.untold}",
+                code="unsupported",
+                hint="leave out STRATEGY, or write STRATEGY naive",
+            )
+        naive = strategy == "naive" or bool(compiled.untold)
+        if query.clauses.deliver is not None:
+            for name in query.clauses.deliver.key:
+                if name not in compiled.names:
+                    raise TypeFault(
+                        f"the query has no column {name}",
+                        code="unknown-column",
+                        hint=f"its columns are {', '.join(compiled.names)}",
+                    )
+        stops_at = query.stops_at
+        if stops_at is not None and stops_at <= query.resumed:
+            raise TypeFault(
+                f"the query would stop at once: {stops_at.isoformat(sep=' ')} has passed",
+                code="bad-value",
+                hint="give STOP a moment in the future",
+            )
+        follows = "naive" if naive else "differential"
+        return replace(query, follows=follows, sources=compiled.sources)
+
+    def _begin(self, query: InstalledQuery, cause: Cause) -> InstalledQuery:
+        """Execute a query whose clauses are new, and follow it from now on."""
+        done = self._executor.first(query, cause)
+        self.queries.write(done.query)
+        self._changed()
+        kind = self.kinds.of(query.clauses.trigger)
+        kind.installed(done.query)
+        kind.executed(done.query, done.execution.at)
+        return self._after(done.query)
+
+    def _after(self, query: InstalledQuery) -> InstalledQuery:
+        """After an execution: the query stops if it was the last, and its timer is set."""
+        most = query.clauses.stop.executions
+        if most is not None and query.executions >= most:
+            return self._stop(query, f"it was executed {_times(query.executions)}")
+        self._wake(query)
+        return query
+
+    def _changed(self) -> None:
+        """Tell this session and others that queries have changed."""
+        self.queries.count_change()
+        self._runtime.reactions.synchronise()
+
+    def _wake(self, query: InstalledQuery) -> None:
+        """Set the timer of a query."""
+        at = query.wakes_at()
+        if query.state is State.ACTIVE and query.snoozed is None and query.retry is None:
+            waiting = [each.at for each in self._firings.of_query(query.number)[:1]]
+            at = min([*waiting, *([] if at is None else [at])], default=None)
+        if at is None:
+            self._timers.clear(str(query.number))
+        else:
+            self._timers.set(str(query.number), at)
+
+    # --- changing, in the open transaction -----------------------------------------------------
+
+    def drop(self, query: InstalledQuery) -> None:
+        if query.is_live:
+            self.kinds.of(query.clauses.trigger).dropped(query)
+        self._forget(query)
+        self.queries.remove(query)
+        self.log.forget(query.number)
+        self._changed()
+
+    def _forget(self, query: InstalledQuery) -> None:
+        self._timers.clear(str(query.number))
+        self._firings.clear(query.number)
+        self.answers.forget_query(query.number)
+
+    def _stop(self, query: InstalledQuery, reason: str) -> InstalledQuery:
+        """The end of a query; its owner is told."""
+        self.kinds.of(query.clauses.trigger).dropped(query)
+        self._forget(query)
+        stopped = replace(
+            query, state=State.STOPPED, snoozed=None, retry=None, problem=f"stopped: {reason}"
+        )
+        self.queries.write(stopped)
+        self._changed()
+        text = f"The continual query {query.name} has stopped: {reason}."
+        self._executor.tell(stopped, "stopped", self.now, {"text": text})
+        return stopped
+
+    # --- firing --------------------------------------------------------------------------------
+
+    def fire(self, number: int, cause: Cause) -> None:
+        """In the transaction of an event: queue an execution."""
+        query = self.queries.find(number)
+        if query is None or query.state is not State.ACTIVE:
+            return
+        self._firings.add(number, cause)
+        self._wake(query)
+
+    def execute(self, query: InstalledQuery) -> Execution | None:
+        """Outside of transactions: execute a query because someone asks for it."""
+        if not query.is_live:
+            raise IntegrityError(
+                f"{query.title} has stopped", code="stopped", hint="install it again"
+            )
+        cause = Cause(REQUEST, "requested", self.now)
+        return self._advance(query.number, self.now, cause)
+
+    # --- due work ------------------------------------------------------------------------------
+
+    def next_due(self) -> datetime.datetime | None:
+        return self._timers.next()
+
+    def run(self, now: datetime.datetime) -> list[Execution]:
+        """Do what is due; of queries that are due together, those of the highest priority first."""
+        found = []
+        due = [(int(name), at) for name, at in self._timers.due(now)]
+        priorities = {}
+        for number, _ in due if len(due) > 1 else ():
+            query = self.queries.find(number)
+            priorities[number] = 0 if query is None else query.clauses.priority
+        for number, _ in sorted(due, key=lambda each: (-priorities.get(each[0], 0), each[1])):
+            done = self._advance(number, now)
+            found += [] if done is None else [done]
+        return found
+
+    def _advance(
+        self, number: int, now: datetime.datetime, request: Cause | None = None
+    ) -> Execution | None:
+        """Do what there is to do for a query at a moment."""
+        try:
+            with self.transactions.block():
+                return self._step(number, now, request)
+        except HarkenError as error:
+            with self.transactions.block():
+                return self._failed(number, now, request, error)
+
+    def _step(self, number: int, now: datetime.datetime, request: Cause | None) -> Execution | None:
+        query = self.queries.find(number)
+        if query is None or not query.is_live:
+            self._timers.clear(str(number))
+            self._firings.clear(number)
+            return None
+        stops_at = query.stops_at
+        if stops_at is not None and stops_at <= now:
+            self._stop(query, f"its time was over at {stops_at.isoformat(sep=' ')}")
+            return None
+        if query.snoozed is not None and query.snoozed <= now:
+            query = replace(query, snoozed=None)
+            self.queries.write(query)
+        causes = [] if request is None else [request]
+        if query.state is State.ACTIVE and query.snoozed is None:
+            causes += self._causes(query, now)
+        if not causes:
+            self._wake(query)
+            return None
+        return self._execute(query, merged(causes))
+
+    def _causes(self, query: InstalledQuery, now: datetime.datetime) -> list[Cause]:
+        if query.retry is not None and query.retry > now:
+            return []
+        found = self._firings.of_query(query.number)
+        trigger = query.clauses.trigger
+        if isinstance(trigger, OnSchedule):
+            due = schedules.due(trigger.schedule, query.looked, now, query.installed, query.zone)
+            if due is not None:
+                found.append(Cause(SCHEDULE, str(trigger), due.at, missed=due.missed))
+        if query.retry is not None and not found:
+            found.append(Cause(RETRY, "tried again after an error", query.retry))
+        return found
+
+    def _execute(self, query: InstalledQuery, cause: Cause) -> Execution:
+        had_failed = query.failures
+        done = self._executor.next(query, cause)
+        self._firings.clear(query.number)
+        self.queries.write(done.query)
+        self.kinds.of(query.clauses.trigger).executed(done.query, done.execution.at)
+        if had_failed:
+            text = (
+                f"The continual query {query.name} works again after {_times(had_failed)} failing."
+            )
+            self._executor.tell(done.query, "recovered", done.execution.at, {"text": text})
+        self._after(done.query)
+        return done.execution
+
+    def _failed(
+        self, number: int, now: datetime.datetime, request: Cause | None, error: HarkenError
+    ) -> Execution | None:
+        """Record that a query failed, and when it is tried again. Its owner is told once."""
+        query = self.queries.find(number)
+        if query is None:
+            return None
+        wait = min(FIRST_RETRY * 2 ** min(query.failures, 20), LONGEST_RETRY)
+        told = f"[{error.code}] {error.message}"[:LONGEST_ERROR]
+        failing = replace(
+            query,
+            failures=query.failures + 1,
+            retry=now + datetime.timedelta(seconds=wait),
+            problem=told,
+        )
+        causes = [*([] if request is None else [request]), *self._causes(query, now)]
+        cause = merged(causes) if causes else Cause(RETRY, "tried again", now)
+        done = Execution(
+            query=query.name,
+            number=number,
+            execution=query.executions + 1,
+            at=now,
+            cause=cause,
+            outcome=ERROR,
+            strategy=query.follows,
+            error=told,
+        )
+        self.log.add(done, {}, int(self._runtime.settings["continual_executions"]))
+        self.queries.write(failing)
+        if not query.failures:
+            text = f"The continual query {query.name} fails: {told}"
+            self._executor.tell(failing, "error", now, {"text": text, "error": told})
+        self._wake(failing)
+        return done
+
+    # --- what deletions must know --------------------------------------------------------------
+
+    def users_of(self, function: Any) -> list[InstalledQuery]:
+        return self.answers.users_of(function)
+
+    def check(self) -> None:
+        self.answers.check()
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _user() -> str:
+    """Who runs this process."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "operator"

@@ -1,0 +1,76 @@
+"""The queries of continual queries, from SQL to programs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from harken.continual.compiled_queries import CompiledQuery, Compiler
+from harken.database.runtime import Runtime
+from harken.errors import HarkenError, Span, SyntaxFault
+from harken.ir.assemble import assemble
+from harken.ir.clauses import stored_relations
+from harken.lang.sql.parser import Statement, statements
+from harken.lang.sql.random_calls import has_random_call
+from harken.planner.change_methods import moving
+from harken.planner.prepare import prepare
+from harken.statements.sql.view_clauses import refuse_equal_names, translate_query
+
+DRAWS = "it draws random numbers"
+
+
+def query_compiler(runtime: Runtime) -> Compiler:
+    def compile(text: str, owner: str, base: int = 0) -> CompiledQuery:
+        return _compiled(runtime, _query_of(text, base), text, owner)
+
+    return compile
+
+
+def _query_of(text: str, base: int) -> Statement:
+    try:
+        found = statements(text)
+    except HarkenError as error:
+        if error.span is not None:
+            error.span = Span(error.span.start + base, error.span.end + base)
+        raise
+    span = Span(base, base + len(text))
+    if not found:
+        raise SyntaxFault(
+            "a continual query needs a query",
+            code="syntax",
+            span=span,
+            hint="CREATE CONTINUAL QUERY name AS SELECT ...",
+        )
+    statement = replace(found[0], offset=found[0].offset + base)
+    if len(found) > 1 or statement.explained or not isinstance(statement.node, exp.Query):
+        raise SyntaxFault(
+            "a continual query is one SELECT",
+            code="syntax",
+            span=span,
+            hint="rules change data: docs/rules.md",
+        )
+    return statement
+
+
+def _compiled(runtime: Runtime, statement: Statement, text: str, owner: str) -> CompiledQuery:
+    catalog, node = runtime.catalog, statement.node
+    found = translate_query(statement, node, catalog, owner, stored=text)
+    refuse_equal_names([name.lower() for name in found.rows.names], "query", statement)
+    program = assemble(found.rows.relation, found.definitions.values(), catalog)
+    prepare(program, catalog.hierarchy)
+    clocks = [f"{name}()" for name in moving(program)]
+    untold = f"it depends on {' and '.join(clocks)}" if clocks else ""
+    if has_random_call(node):
+        untold = DRAWS
+    return CompiledQuery(
+        program=program,
+        columns=tuple(
+            replace(column, name=name.lower())
+            for name, column in zip(found.rows.names, found.rows.columns, strict=True)
+        ),
+        mentions=found.mentioned,
+        sources=tuple(sorted({each.name for each in stored_relations(program).values()})),
+        key=found.rows.relation.key,
+        untold=untold,
+    )
