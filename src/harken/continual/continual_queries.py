@@ -205,7 +205,7 @@ class ContinualQueries:
         """Outside of transactions: execute a query because someone asks for it."""
         if not query.is_live:
             raise IntegrityError(
-                f"{query.title} has stopped", code="stopped", hint="install it again"
+                f"{query.title} has stopped", code="in-use", hint="install it again"
             )
         cause = Cause(REQUEST, "requested", self.now)
         return self._advance(query.number, self.now, cause)

@@ -183,7 +183,7 @@ class InstalledQueries:
             names = [row["name"] for row in self._relation.matching()]
             raise NameFault(
                 f"there is no continual query {name}",
-                code="unknown-query",
+                code="unknown-table",
                 hint=offered(name, names, "continual queries"),
             )
         return found
