@@ -33,8 +33,12 @@ MONTHS = (
 )
 UNITS = {
     **{f"{unit}{end}": unit for unit in Unit for end in ("", "S")},
-    "SEC": Unit.SECOND, "SECS": Unit.SECOND, "MIN": Unit.MINUTE, "MINS": Unit.MINUTE,
-    "HR": Unit.HOUR, "HRS": Unit.HOUR,
+    "SEC": Unit.SECOND,
+    "SECS": Unit.SECOND,
+    "MIN": Unit.MINUTE,
+    "MINS": Unit.MINUTE,
+    "HR": Unit.HOUR,
+    "HRS": Unit.HOUR,
 }
 MIDNIGHT = datetime.time()
 _TIME = re.compile(
