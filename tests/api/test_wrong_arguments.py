@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import harken
+from harken.database.permissions import Role, User
 
 VALUES: tuple[Any, ...] = (
     *(None, True, 0, -1, 10**30, 1.5, float("nan"), float("inf"), Decimal("NaN"), 1j),
@@ -50,6 +51,7 @@ def good_calls(tmp_path: Path) -> dict[str, dict[str, Any]]:
         "amosql": {"text": "print(1);"},
         "sql": {"text": "SELECT 1"},
         "datalog": {"text": "?- e(x).", "facts": tmp_path, "output": tmp_path},
+        "program": {"text": "rule r: e(x) -> !e(x)."},
         "run_program": {
             "language": "sql",
             "text": "SELECT 1",
@@ -88,6 +90,14 @@ def good_calls(tmp_path: Path) -> dict[str, dict[str, Any]]:
         "find_modules_in": {},
         "cancel": {"reason": "enough"},
         "one_statement": {},
+        "acting_as": {"user": User("ann", Role.READER)},
+        "backup": {
+            "path": tmp_path / "b.harken",
+            "lake": "copy",
+            "secrets": False,
+            "overwrite": True,
+        },
+        "verify": {},
         "detached_actions": {},
         "retry_actions": {"numbers": []},
         "discard_actions": {"numbers": []},

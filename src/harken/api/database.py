@@ -30,6 +30,7 @@ from harken.api.python_functions import register_python
 from harken.api.rule_programs import RuleProgram
 from harken.api.step import Step
 from harken.api.stored_definitions import Definition, definitions, readers_of
+from harken.api.user_methods import methods_for
 from harken.api.views import Condition, ViewDescription, Views
 from harken.backup.saving import Backup
 from harken.backup.verification import Verification
@@ -50,6 +51,7 @@ from harken.database.changes import Change
 from harken.database.exclusive import SessionLock, exclusive
 from harken.database.language_names import AMOSQL, DATALOG
 from harken.database.objects import Object
+from harken.database.permissions import User
 from harken.database.results import Result, Results
 from harken.database.runtime import Runtime
 from harken.errors import ClockWarning, LakeWarning
@@ -161,6 +163,18 @@ class Database:
         LimitFault. False if none is running, or it is already committing. This is the only method
         that other threads may call."""
         return self._watch.cancel(reason)
+
+    @contextmanager
+    def acting_as(self, user: User | None) -> Iterator[Database]:
+        """In the block, work for this user: what is not granted to the user is refused, and so is
+        every method that is for operators."""
+        lock, allowed = self.session_lock, methods_for(user)
+        with lock, self.internals.runtime.permissions.acting_as(user):
+            before, lock.allowed = lock.allowed, allowed
+            try:
+                yield self
+            finally:
+                lock.allowed = before
 
     @contextmanager
     def one_statement(self) -> Iterator[None]:

@@ -17,6 +17,7 @@ from harken.consumers.programs.program_runs import Programs
 from harken.consumers.rules.rules import Rules
 from harken.continual.continual_queries import ContinualQueries
 from harken.database.catalog import Catalog
+from harken.database.permissions import Privilege
 from harken.database.reactions import Reactions
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
@@ -69,6 +70,7 @@ class Internals:
                 code="ambiguous",
                 hint=f'name the type: "{example(overloads)}"',
             )
+        self.runtime.permissions.check(overloads[0], Privilege.SELECT)
         return overloads[0]
 
     def relation(self, name: str) -> Relation:

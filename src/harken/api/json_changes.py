@@ -16,6 +16,7 @@ from harken.api.database import Database
 from harken.database.function_tables import SqlTables
 from harken.database.json_values import reader
 from harken.database.language_names import DATALOG
+from harken.database.permissions import Privilege, Role
 from harken.database.runtime import Runtime
 from harken.database.set_rows import add_rows
 from harken.errors import HarkenError, IntegrityError, TypeFault, counted
@@ -42,7 +43,7 @@ def delete_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
     """Of equal rows one is deleted."""
     runtime = db.internals.runtime
     with db.internals.transactions.statement():
-        function = _function(runtime, name)
+        function = _function(runtime, name, Privilege.DELETE)
         if function.language == DATALOG:
             delete_facts(db, function.name, rows)
         else:
@@ -52,7 +53,7 @@ def delete_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
 def insert_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
     runtime = db.internals.runtime
     with db.internals.transactions.statement():
-        function = _function(runtime, name)
+        function = _function(runtime, name, Privilege.INSERT)
         if function.language == DATALOG:
             insert_facts(db, function.name, rows)
         else:
@@ -112,11 +113,13 @@ def _stored(
     return table.relation, found
 
 
-def _function(runtime: Runtime, name: str) -> Function:
+def _function(runtime: Runtime, name: str, privilege: Privilege) -> Function:
     tables = SqlTables(runtime.catalog)
     function = tables.function(name)
     if function is None:
         raise unknown_table(tables, name, None, "table")
+    runtime.permissions.check_role(Role.AUTHOR, "changing rows")
+    runtime.permissions.check(function, privilege)
     return function
 
 

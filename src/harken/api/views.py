@@ -67,7 +67,7 @@ class Views:
     def _described(self) -> Iterator[ViewDescription]:
         catalog = self._internals.catalog
         for function in catalog.functions():
-            if _has_rows(function):
+            if _has_rows(function) and self._internals.runtime.permissions.may_see(function):
                 plain = len(catalog.named(function.name)) == 1 or not function.parameters
                 prefix = "" if plain else f"{function.parameters[0].type}."
                 yield _description(f"{prefix}{function.name}", function)

@@ -25,6 +25,9 @@ class SessionLock:
     def __init__(self, watch: limits.Watch) -> None:
         self._watch = watch
         self._guests = threading.local()
+        self.allowed: frozenset[str] | None = None
+        """The methods that may be called while the session works for a user who is no operator, as
+        `Class.method`; None means all."""
         lock = threading.RLock()
         self.acquire = lock.acquire
         """With False, it says whether this thread got the lock; with `release` for the hot paths,
@@ -60,6 +63,14 @@ def other_thread() -> IntegrityError:
     )
 
 
+def for_operators(name: str) -> IntegrityError:
+    return IntegrityError(
+        f"{name} is for operators, and the session works for somebody who is none",
+        code="not-permitted",
+        hint="ask an operator",
+    )
+
+
 class HasSessionLock(Protocol):
     @property
     def session_lock(self) -> SessionLock: ...
@@ -78,7 +89,10 @@ def exclusive(
 
     @functools.wraps(method)
     def alone(self: Self, /, *given: P.args, **named: P.kwargs) -> R:
-        with self.session_lock:
+        lock = self.session_lock
+        with lock:
+            if lock.allowed is not None and method.__qualname__ not in lock.allowed:
+                raise for_operators(method.__name__)
             try:
                 return method(self, *given, **named)
             except ModuleNotFoundError as error:

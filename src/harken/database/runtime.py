@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from harken.database.catalog import Catalog
 from harken.database.due_work import Agenda
 from harken.database.objects import Object, Objects
+from harken.database.permissions import Permissions
 from harken.database.results import Result
 from harken.database.secrets import Secrets
 from harken.database.system import FIRED
@@ -117,9 +118,13 @@ class Runtime:
     due_work: Agenda = field(default_factory=Agenda)
     """What is to be done when its time comes."""
     secrets: Secrets = field(init=False)
+    permissions: Permissions = field(init=False)
+    """Who may do what, and for whom the session works."""
 
     def __post_init__(self) -> None:
-        self.secrets = Secrets(self.engine.connection.records, self.settings)
+        records = self.engine.connection.records
+        self.secrets = Secrets(records, self.settings)
+        self.permissions = Permissions(records, self.catalog)
 
     def emit(
         self,

@@ -20,6 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from harken.errors import HarkenError, LanguageError, Span, SyntaxFault, ValueFault, nearest
 from harken.lang.sql.continual_statements import Continual, continual_verb
+from harken.lang.sql.grant_statements import read_granting
 from harken.lang.sql.normalization import normalized_throughout
 from harken.lang.sql.other_dialects import PARTS, TYPES, Advice, advice, misspelt, sign_advice
 from harken.lang.sql.strict_parser import LONGEST_NUMBER, StrictParser, complaints
@@ -153,7 +154,6 @@ SYSTEMS_OWN = {
     "CACHE": "CREATE MATERIALIZED VIEW keeps the rows of a query",
     "SET": "write SET name = value, with a number or a text; SHOW SETTINGS lists the names",
     "USE": "a file is a database, and has no others in it",
-    "GRANT": "whoever may read and write the file may read and write all of it",
     "COPY": "CREATE TABLE ... USING lake LOCATION '...' reads files",
     "REPLACE": "INSERT INTO ... ON CONFLICT (key) DO UPDATE SET ... changes rows that are there",
     "VACUUM": "a file needs no vacuum",
@@ -285,7 +285,7 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
     continual = _continual(words, own, explained)
     if continual is not None:
         return [Statement(Continual(this=continual), own, start)]
-    asked = None if explained else _question(own)
+    asked = None if explained else read_granting(tokens, DIALECT.tokenize) or _question(own)
     if asked is not None:
         return [Statement(asked, own, start)]
     other = advice(text[first.start : end])

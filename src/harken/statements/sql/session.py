@@ -30,6 +30,7 @@ from harken.errors import (
 )
 from harken.lang.sql import operator_runs
 from harken.lang.sql.continual_statements import Continual
+from harken.lang.sql.grant_statements import Granting
 from harken.lang.sql.lifting import NotConverted, NotLifted
 from harken.lang.sql.parameters import Values, check_values, is_batch, refuse_batch, with_values
 from harken.lang.sql.parser import Statement, statements
@@ -42,6 +43,7 @@ from harken.statements.sql.continual_changes import ContinualStatements
 from harken.statements.sql.creation import create, make_room
 from harken.statements.sql.dropping import drop, drop_named
 from harken.statements.sql.forms import Form, Misfit, plan, shown
+from harken.statements.sql.granting import carry_out, show_grants
 from harken.statements.sql.known_statements import (
     FAILURES,
     Job,
@@ -49,6 +51,7 @@ from harken.statements.sql.known_statements import (
     KnownStatements,
 )
 from harken.statements.sql.lifted_queries import Found, NotKept
+from harken.statements.sql.permitted import check_permitted, note_defined, object_of
 from harken.statements.sql.reading import Reading
 from harken.statements.sql.set_statement import is_setting, set_value, show_settings
 from harken.statements.sql.show import answer, check_index, is_index, refreshed_view
@@ -76,6 +79,7 @@ class SqlSession:
         self._continual = ContinualStatements(runtime, continual, self._changing)
         self._known = KnownStatements()
         self._counts = runtime.statement_counts
+        self._permissions = runtime.permissions
         self._settings_version = -1
         self.when_created: Callable[[str], None] = lambda name: None
         """Called with the name of each view that is created."""
@@ -170,6 +174,8 @@ class SqlSession:
     ) -> None:
         """A known statement; the long way, if it turns out that its plan does not do."""
         known = job.known
+        if self._permissions.user is not None:
+            check_permitted(self._runtime, replace(known.statement, offset=job.start))
         try:
             if known.is_word:
                 self._execute(replace(known.statement, offset=job.start))
@@ -263,7 +269,13 @@ class SqlSession:
 
     def _run(self, statement: Statement) -> None:
         node = statement.node
+        check_permitted(self._runtime, statement)
         match node:
+            case Granting(verb="SHOW"):
+                self._transactions.look()
+                show_grants(self._runtime, statement)
+            case Granting():
+                self._changing(lambda: carry_out(self._runtime, statement))
             case exp.Transaction():
                 if self._transactions.active:
                     raise IntegrityError(
@@ -343,7 +355,7 @@ class SqlSession:
         return node.find(exp.MaterializedProperty) is not None
 
     def _define(self, statement: Statement) -> None:
-        node = statement.node
+        node, before = statement.node, object_of(self._runtime, statement)
         known = self.views()
         if isinstance(node, exp.Drop | exp.Alter):
             if isinstance(node, exp.Drop):
@@ -351,6 +363,7 @@ class SqlSession:
             else:
                 with self._temporary.staying(node):
                     alter(self._runtime, statement)
+                    note_defined(self._runtime, statement, before)
             self._runtime.reactions.synchronise()
             there = self.views()
             self._dropped += [name for name in known if name not in there]
@@ -359,11 +372,13 @@ class SqlSession:
         self._temporary.check(statement)
         if is_alteration(self._runtime, statement):
             reshape(self._runtime, statement)
+            note_defined(self._runtime, statement, before)
             self._runtime.reactions.synchronise()
             return
         if make_room(self._runtime, statement):
             self._runtime.reactions.synchronise()
         kept = create(self._runtime, statement)
+        note_defined(self._runtime, statement, before)
         self._temporary.note(node)
         self._runtime.reactions.synchronise()
         if kept is not None:

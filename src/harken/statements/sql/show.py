@@ -22,7 +22,7 @@ from harken.values.types import TEXT
 def answer(runtime: Runtime, reading: Reading, statement: Statement) -> None:
     node, tables = statement.node, SqlTables(runtime.catalog)
     if isinstance(node, exp.Show):
-        _show(tables, reading, only_views=node.name == "VIEWS")
+        _show(runtime, reading, only_views=node.name == "VIEWS")
         return
     if tables.function(node.this.name) is None:
         raise unknown_table(tables, node.this.name, statement.place(node.this))
@@ -35,12 +35,13 @@ def answer(runtime: Runtime, reading: Reading, statement: Statement) -> None:
     reading.emit(Found(("col_name", "data_type", "may_be_null"), (TEXT,) * 3, rows))
 
 
-def _show(tables: SqlTables, reading: Reading, *, only_views: bool) -> None:
+def _show(runtime: Runtime, reading: Reading, *, only_views: bool) -> None:
+    tables, may_see = SqlTables(runtime.catalog), runtime.permissions.may_see
     found = [(name, tables.function(name)) for name in sorted(tables.table_names())]
     rows = [
         (name, kind_of_table(function))
         for name, function in found
-        if function is not None and (is_view(function) or not only_views)
+        if function is not None and (is_view(function) or not only_views) and may_see(function)
     ]
     reading.emit(Found(("name", "kind"), (TEXT, TEXT), list(rows)))
 

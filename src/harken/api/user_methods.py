@@ -1,0 +1,37 @@
+"""What a session may be asked to do while it works for a user who is no operator.
+
+Law: everything that is not listed here is refused. Each of these checks what the user may read and
+write: statements in `statements/sql/permitted.py`, views in `Internals.function`.
+"""
+
+from __future__ import annotations
+
+from harken.database.permissions import User
+from harken.errors import TypeFault
+
+FOR_USERS = frozenset(
+    {
+        "Database.sql",
+        "Database.views",
+        "Database.describe",
+        "Database.snapshot",
+        "Database.monitor",
+        "Database.changes_after",
+        "Subscription.changes",
+        "Subscription.snapshot",
+        "Subscription.close",
+        "Subscription.__enter__",
+        "Subscription.__exit__",
+    }
+)
+
+
+def methods_for(user: User | None) -> frozenset[str] | None:
+    """The methods, as `Class.method`; None for all."""
+    if user is not None and not isinstance(user, User):
+        raise TypeFault(
+            "a session works for a user or, with None, for the operator",
+            code="type-mismatch",
+            hint='User("ann", Role.READER)',
+        )
+    return None if user is None or user.is_operator else FOR_USERS
