@@ -34,6 +34,7 @@ CONSUMERS = {
     *("consumers.constraints", "consumers.monitors"),
 }
 LANGUAGES = {"lang", "lang.amosql", "lang.sql", "lang.datalog", "lang.continual"}
+INTAKE = {"intake"}
 CONTINUAL = {"notify", "notify.channels", "continual"}
 STATEMENTS = {"statements", "statements.amosql", "statements.sql", "statements.datalog"}
 PLAN = {
@@ -73,15 +74,18 @@ PLAN = {
     "notify": BELOW_CONSUMERS | {"notify.channels"},
     "notify.channels": BELOW_CONSUMERS | {"notify"},
     "continual": BELOW_CONSUMERS,
-    "statements": BELOW_CONSUMERS | CONSUMERS | CONTINUAL | LANGUAGES,
+    "intake": BELOW_CONSUMERS,
+    "statements": BELOW_CONSUMERS | INTAKE | CONSUMERS | CONTINUAL | LANGUAGES,
     "statements.amosql": BELOW_CONSUMERS | CONSUMERS | {"lang.amosql", "statements"},
     "statements.sql": BELOW_CONSUMERS
+    | INTAKE
     | CONSUMERS
     | CONTINUAL
     | {"lang.sql", "lang.continual", "statements"},
     "statements.datalog": BELOW_CONSUMERS | CONSUMERS | {"lang.datalog", "statements"},
     "backup": BELOW_CONSUMERS | CONSUMERS | {"statements.sql"},
     "api": BELOW_CONSUMERS
+    | INTAKE
     | CONSUMERS
     | CONTINUAL
     | STATEMENTS
@@ -97,6 +101,7 @@ SURFACE = {
 }
 SURFACE_ALLOWED = (
     BELOW_CONSUMERS
+    | INTAKE
     | CONSUMERS
     | CONTINUAL
     | STATEMENTS

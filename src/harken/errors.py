@@ -9,7 +9,7 @@
     │   ├── SyntaxFault        syntax, missing-semicolon
     │   ├── NameFault          unknown-type, unknown-function, unknown-variable, unknown-rule,
     │   │                      unknown-table, unknown-column, unknown-relation,
-    │   │                      unknown-component, exists, bad-name, not-in-lake
+    │   │                      unknown-component, unknown-source, exists, bad-name, not-in-lake
     │   ├── TypeFault          type-mismatch, arity, ambiguous, ungrouped
     │   └── SafetyFault        unsafe, not-stratified, not-updatable, side-effect,
     │                          too-complex

@@ -28,6 +28,7 @@ from harken.api.prepared_statements import PreparedStatement
 from harken.api.programs import Programs, run_options
 from harken.api.python_functions import register_python
 from harken.api.rule_programs import RuleProgram
+from harken.api.sources import Sources, SourceStatus
 from harken.api.step import Step
 from harken.api.stored_definitions import Definition, definitions, readers_of
 from harken.api.user_methods import methods_for
@@ -82,6 +83,7 @@ class Database:
         self._programs = Programs(internals, self.monitor)
         self._lake = LakeTables(internals)
         self.notifications = Notifications(internals, self.session_lock)
+        self.sources = Sources(internals, self.session_lock)
 
     # --- programs --------------------------------------------------------------------------
 
@@ -613,6 +615,12 @@ class Database:
         """Check the file, its tables in the lake, and that materialized views have the rows of
         their queries."""
         return check_database(self.internals)
+
+    @property
+    def source(self) -> Callable[..., SourceStatus]:
+        """`db.source(name, kind, ...)` makes outside data a read-only relation, as CREATE SOURCE
+        does: see `Sources.create`."""
+        return self.sources.create
 
     # --- transactions ----------------------------------------------------------------------
 

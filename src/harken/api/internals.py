@@ -23,6 +23,7 @@ from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.engines.protocol import Engine
 from harken.errors import IntegrityError, StorageError, TypeFault
+from harken.intake.session_sources import SessionSources
 from harken.ir.relations import Relation
 from harken.ir.schema import Function, example
 from harken.propagation.network import Network
@@ -40,6 +41,7 @@ class Internals:
     materialized: StoredViews
     programs: Programs
     continual: ContinualQueries
+    sources: SessionSources
     closed: bool = False
 
     @property
@@ -111,6 +113,7 @@ class Internals:
         close_programs()
         self.closed = True
         self.monitors.close()
+        self.sources.close()
         try:
             self.engine.flush(give_way=True)
         finally:

@@ -25,7 +25,7 @@ from harken.ir.schema import Function, FunctionKind
 from harken.lang.sql.program_draft import Table, unknown_table
 from harken.statements.datalog.fact_rows import add_facts, remove_facts
 from harken.statements.language_registry import check_rows
-from harken.statements.records import refuse_rows
+from harken.statements.records import refuse_deletion, refuse_rows
 from harken.values.rows import Row
 
 Rows = Mapping[str, Sequence[Sequence[Any]]]
@@ -47,6 +47,7 @@ def delete_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
         if function.language == DATALOG:
             delete_facts(db, function.name, rows)
         else:
+            refuse_deletion(function)
             runtime.engine.remove_many(*_stored(runtime, name, function, rows))
 
 

@@ -29,6 +29,8 @@ from harken.engines.placement.file_opening import open_file as open_file
 from harken.engines.placement.file_opening import spark_session as spark_session
 from harken.engines.placement.placement import Placement
 from harken.errors import HarkenError, StorageError
+from harken.intake.due_sources import DueSources
+from harken.intake.session_sources import SessionSources
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function, FunctionKind
 from harken.limits import Watch
@@ -78,17 +80,30 @@ def _assemble(runtime: Runtime) -> Internals:
         reactions.register(consumer)
     reactions.synchronise()
     transactions = continual.transactions = Transactions(runtime, reactions)
-    _register_due_work(runtime, transactions, continual)
+    sources = SessionSources(runtime, transactions)
+    _register_due_work(runtime, transactions, continual, sources)
     return Internals(
-        runtime, transactions, reactions, rules, monitors, materialized, programs, continual
+        runtime,
+        transactions,
+        reactions,
+        rules,
+        monitors,
+        materialized,
+        programs,
+        continual,
+        sources,
     )
 
 
 def _register_due_work(
-    runtime: Runtime, transactions: Transactions, continual: ContinualQueries
+    runtime: Runtime,
+    transactions: Transactions,
+    continual: ContinualQueries,
+    sources: SessionSources,
 ) -> None:
     """In the order in which it runs: what changes views, what looks at them, what tells people."""
     register_channels()
+    runtime.due_work.register(DueSources(runtime, transactions, sources))
     runtime.due_work.register(continual)
     runtime.due_work.register(DueMessages(runtime, transactions))
 

@@ -51,6 +51,7 @@ class Programs:
             internals.transactions,
             internals.rules,
             internals.materialized,
+            internals.sources,
             monitor,
             internals.programs,
             internals.continual,

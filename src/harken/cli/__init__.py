@@ -14,7 +14,15 @@ from typing import Annotated
 import typer
 
 import harken
-from harken.cli import apply, backup_commands, commands, detached_actions, querying, running
+from harken.cli import (
+    apply,
+    backup_commands,
+    commands,
+    detached_actions,
+    querying,
+    running,
+    source_commands,
+)
 from harken.cli.options import Command, Group
 from harken.cli.reporting import fail, to_harken_error
 
@@ -61,6 +69,19 @@ _actions.command("list", cls=Command)(detached_actions.list_actions)
 _actions.command("retry", cls=Command)(detached_actions.retry)
 _actions.command("discard", cls=Command)(detached_actions.discard)
 app.add_typer(_actions, name="actions")
+
+_sources = typer.Typer(
+    cls=Group,
+    help="Outside data as relations: databases, pages, feeds, files.",
+    no_args_is_help=True,
+)
+_sources.command("add", cls=Command)(source_commands.add)
+_sources.command("list", cls=Command)(source_commands.list_sources)
+_sources.command("show", cls=Command)(source_commands.show)
+_sources.command("check", cls=Command)(source_commands.check)
+_sources.command("refresh", cls=Command)(source_commands.refresh)
+_sources.command("drop", cls=Command)(source_commands.drop)
+app.add_typer(_sources, name="source")
 
 
 def main() -> None:

@@ -21,7 +21,8 @@ from typing import Any, Protocol, TypeAlias
 from harken.engines.protocol import Connection, Field, RecordKind
 from harken.errors import HarkenError
 
-CLOCK_VIEWS, CONTINUAL_QUERIES, MESSAGES = "clock views", "continual queries", "messages"
+SOURCES, CLOCK_VIEWS = "sources", "clock views"
+CONTINUAL_QUERIES, MESSAGES = "continual queries", "messages"
 """The names of the work that comes with Harken."""
 MOST_PASSES = 100
 """How often one run starts over because its own work made other work due."""

@@ -133,6 +133,16 @@ def _to_array(values: list[Any], type_: Type, wanted: pa.DataType) -> pa.Array:
 def from_arrow(table: pa.Table, columns: Sequence[Column]) -> list[Row]:
     """The rows as SQLite stores them. A number that is not finite counts as NULL, and rows with
     a NULL in a column without NULLs are left out."""
+    plain = stored_form(table, columns)
+    required = [i for i, column in enumerate(columns) if not column.type.nullable]
+    if any(plain.column(i).null_count for i in required):
+        there = functools.reduce(pc.and_, (pc.is_valid(plain.column(i)) for i in required))
+        plain = plain.filter(there)
+    return list(zip(*(each.to_pylist() for each in plain.columns), strict=True))
+
+
+def stored_form(table: pa.Table, columns: Sequence[Column]) -> pa.Table:
+    """The values as SQLite stores them, still in Arrow. A number that is not finite is NULL."""
     arrays = []
     for array, column in zip(table.columns, columns, strict=True):
         wanted = arrow_type(column.type)
@@ -144,12 +154,18 @@ def from_arrow(table: pa.Table, columns: Sequence[Column]) -> list[Row]:
         elif is_decimal(column.type):
             found = _scaled(found, column.type)
         arrays.append(found)
-    plain = pa.table(arrays, names=[f"c{i}" for i in range(len(arrays))])
-    required = [i for i, column in enumerate(columns) if not column.type.nullable]
-    if any(arrays[i].null_count for i in required):
-        there = functools.reduce(pc.and_, (pc.is_valid(plain.column(i)) for i in required))
-        plain = plain.filter(there)
-    return list(zip(*(each.to_pylist() for each in plain.columns), strict=True))
+    return pa.table(arrays, schema=stored_schema(columns))
+
+
+def stored_schema(columns: Sequence[Column]) -> pa.Schema:
+    """Columns of stored values, called by their places."""
+    return pa.schema([(f"c{i}", _stored_type(each.type)) for i, each in enumerate(columns)])
+
+
+def _stored_type(type_: Type) -> pa.DataType:
+    if type_ == TEXT:
+        return pa.string()
+    return pa.float64() if type_ == NUMBER else pa.int64()
 
 
 def _finite(numbers: pa.ChunkedArray) -> pa.ChunkedArray:

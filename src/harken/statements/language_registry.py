@@ -25,6 +25,7 @@ from harken.database.results import Result
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.errors import NameFault
+from harken.intake.session_sources import SessionSources
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function
 from harken.statements.completing import Candidates, KnownNames, Place
@@ -81,6 +82,7 @@ class SessionParts:
     transactions: Transactions
     rules: Rules
     materialized: StoredViews
+    sources: SessionSources
     monitor: Monitor
     programs: Programs
     continual: ContinualQueries

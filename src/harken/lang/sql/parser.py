@@ -23,6 +23,7 @@ from harken.lang.sql.continual_statements import Continual, continual_verb
 from harken.lang.sql.grant_statements import read_granting
 from harken.lang.sql.normalization import normalized_throughout
 from harken.lang.sql.other_dialects import PARTS, TYPES, Advice, advice, misspelt, sign_advice
+from harken.lang.sql.source_statements import read_source_statement
 from harken.lang.sql.strict_parser import LONGEST_NUMBER, StrictParser, complaints
 from harken.lang.sql.supported_syntax import unknown_parts
 from harken.settings import SETTINGS
@@ -285,7 +286,7 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
     continual = _continual(words, own, explained)
     if continual is not None:
         return [Statement(Continual(this=continual), own, start)]
-    asked = None if explained else read_granting(tokens, DIALECT.tokenize) or _question(own)
+    asked = None if explained else _own_statement(own, tokens)
     if asked is not None:
         return [Statement(asked, own, start)]
     other = advice(text[first.start : end])
@@ -342,6 +343,12 @@ def _continual(words: tuple[str, ...], own: str, explained: bool) -> str | None:
     if explained:
         return "EXPLAIN" if own.upper().split()[:2] == ["CONTINUAL", "QUERY"] else None
     return continual_verb(list(words[:8]))
+
+
+def _own_statement(text: str, tokens: list[Token]) -> exp.Expr | None:
+    return (
+        read_granting(tokens, DIALECT.tokenize) or read_source_statement(tokens) or _question(text)
+    )
 
 
 def _not_here(other: Advice, text: str, start: int, offset: int = 0) -> SyntaxFault:

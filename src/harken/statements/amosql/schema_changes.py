@@ -30,6 +30,7 @@ from harken.statements.declaring import (
     refuse_replacing_data,
 )
 from harken.statements.dependents import recheck
+from harken.statements.records import refuse_redefinition
 from harken.values.types import ALIASES, LITERAL_TYPES, OBJECT, SYSTEM_TYPES, Type
 
 BUILT_IN_FUNCTIONS = RESERVED_FUNCTIONS | (OPERATIONS.keys() - PRIVATE_OPERATIONS)
@@ -207,6 +208,7 @@ def delete_function(runtime: Runtime, node: syntax.DeleteFunction) -> None:
     function = overloads[0]
     if function.system:
         raise built_in(function.id, node.span)
+    refuse_redefinition(function)
     catalog.remove_function(function)
     runtime.objects.forget()
     _recheck_after_removal(runtime, function, node.span)

@@ -24,7 +24,7 @@ from harken.ir.relations import Kind, Relation, is_extent
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Constant, Parameter, Variable
 from harken.planner.prepare import prepare
-from harken.statements.records import refuse_rows
+from harken.statements.records import refuse_deletion, refuse_rows
 from harken.values.encoding import encode
 
 
@@ -120,6 +120,7 @@ def apply(
     values: list[tuple[Any, ...]],
 ) -> None:
     """Change the stored rows of f(arguments); all values are stored values."""
+    refuse_deletion(target.function)
     if verb != "remove" and values:
         refuse_rows(target.function)
     match verb:

@@ -23,6 +23,7 @@ from harken.lang.sql.parser import DIALECT, Statement, statements
 from harken.lang.sql.program_draft import unknown_column, unknown_table
 from harken.lang.sql.type_names import type_name
 from harken.statements.dependents import recheck, recheck_functions, recheck_watchers
+from harken.statements.records import refuse_redefinition
 from harken.statements.sql.dropping import drop_with_readers
 from harken.statements.sql.reading import Reading
 from harken.statements.sql.row_changes import defaults
@@ -163,6 +164,7 @@ def _relation(function: Function) -> Any:
 
 
 def _refuse(runtime: Runtime, function: Function, statement: Statement) -> None:
+    refuse_redefinition(function)
     reason = None
     if is_view(function):
         reason = "it is a view: drop it, and create it again"

@@ -15,6 +15,7 @@ from harken.errors import IntegrityError, LanguageError, NameFault
 from harken.ir.schema import Function
 from harken.lang.sql.parser import Statement
 from harken.statements.dependents import recheck, refuse_circle
+from harken.statements.records import refuse_redefinition
 from harken.statements.sql.dropping import drop_function
 from harken.statements.sql.materialized_views import compile_kept, put_rows, rows_of
 from harken.statements.sql.table_creation import (
@@ -53,6 +54,7 @@ def create(runtime: Runtime, statement: Statement) -> Function | None:
     if known is not None:
         if node.args.get("exists"):
             return None
+        refuse_redefinition(known)
         if not _may_replace(node, known):
             raise NameFault(
                 f"there is already a {kind_of(known)} {name}",
@@ -84,6 +86,7 @@ def make_room(runtime: Runtime, statement: Statement) -> bool:
     known = SqlTables(runtime.catalog).function(created_name(node))
     if known is None or known.relation is None or not _may_replace(node, known) or is_view(known):
         return False
+    refuse_redefinition(known)
     located = node.find(exp.LocationProperty) is not None or runtime.all_in_lake
     if not (located or wants_lake(node, statement) or runtime.engine.is_in_lake(known.relation)):
         return False

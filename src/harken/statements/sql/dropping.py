@@ -12,6 +12,7 @@ from harken.ir.schema import Function
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.program_draft import unknown_table
 from harken.statements.dependents import recheck
+from harken.statements.records import refuse_redefinition
 from harken.statements.sql.view_clauses import (
     is_view,
     kind_of,
@@ -31,6 +32,7 @@ def drop(runtime: Runtime, statement: Statement) -> None:
                 continue
             there = SqlTables(runtime.catalog)
             raise unknown_table(there, name, statement.place(each), kind.lower())
+        refuse_redefinition(known)
         if is_view(known) != (kind == "VIEW"):
             raise NameFault(
                 f"{name} is a {kind_of(known)}",

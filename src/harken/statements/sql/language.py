@@ -58,7 +58,9 @@ class Sql(UsualFormat):
     end = ";"
 
     def session(self, parts: SessionParts) -> SqlSession:
-        return SqlSession(parts.runtime, parts.transactions, parts.materialized, parts.continual)
+        return SqlSession(
+            parts.runtime, parts.transactions, parts.materialized, parts.continual, parts.sources
+        )
 
     def is_complete(self, text: str) -> bool:
         return is_closed(text)

@@ -19,7 +19,7 @@ from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.program_draft import Table, unknown_column, unknown_table
 from harken.lang.sql.random_calls import has_random_call
 from harken.statements.language_registry import check_rows
-from harken.statements.records import refuse_rows
+from harken.statements.records import refuse_deletion, refuse_rows
 from harken.statements.sql.lifted_queries import Found
 from harken.statements.sql.reading import Reading
 from harken.statements.sql.storing import converter
@@ -223,6 +223,7 @@ class RowChanges:
         self._runtime.statement_counts.changed += changed
 
     def _apply(self, table: Table, gone: Sequence[Row], come: Sequence[Row]) -> None:
+        refuse_deletion(SqlTables(self._runtime.catalog).function(table.name))
         engine, relation = self._runtime.engine, table.relation
         left = Counter(come)
         left.subtract(gone)  # a row that is deleted and inserted again is no change

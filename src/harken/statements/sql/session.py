@@ -28,6 +28,7 @@ from harken.errors import (
     StorageError,
     SyntaxFault,
 )
+from harken.intake.session_sources import SessionSources
 from harken.lang.sql import operator_runs
 from harken.lang.sql.continual_statements import Continual
 from harken.lang.sql.grant_statements import Granting
@@ -35,6 +36,7 @@ from harken.lang.sql.lifting import NotConverted, NotLifted
 from harken.lang.sql.parameters import Values, check_values, is_batch, refuse_batch, with_values
 from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.program_draft import unknown_table
+from harken.lang.sql.source_statements import source_words
 from harken.stack import NESTED, room_for
 from harken.statements.language_registry import NO_OPTIONS, RunOptions, StoredViews
 from harken.statements.sql.altering import alter, is_alteration, reshape
@@ -55,6 +57,7 @@ from harken.statements.sql.permitted import check_permitted, note_defined, objec
 from harken.statements.sql.reading import Reading
 from harken.statements.sql.set_statement import is_setting, set_value, show_settings
 from harken.statements.sql.show import answer, check_index, is_index, refreshed_view
+from harken.statements.sql.source_definitions import SourceDefinitions
 from harken.statements.sql.temporary import Temporary
 from harken.statements.sql.view_clauses import is_view
 
@@ -66,7 +69,9 @@ class SqlSession:
         transactions: Transactions,
         materialized: StoredViews,
         continual: ContinualQueries,
+        sources: SessionSources,
     ) -> None:
+        self._sources = SourceDefinitions(runtime, transactions, sources)
         self._runtime = runtime
         self._transactions = transactions
         self._materialized = materialized
@@ -270,6 +275,10 @@ class SqlSession:
     def _run(self, statement: Statement) -> None:
         node = statement.node
         check_permitted(self._runtime, statement)
+        words = source_words(node)
+        if words is not None:
+            self._sources.run(words)
+            return
         match node:
             case Granting(verb="SHOW"):
                 self._transactions.look()

@@ -12,6 +12,7 @@ from harken.ir.relations import Column
 from harken.ir.schema import Function
 from harken.lang.sql.parser import statements
 from harken.lang.sql.program_draft import unknown_table
+from harken.statements.records import is_mirror
 from harken.statements.sql.constraint_queries import Constraint, constraints_of
 from harken.statements.sql.view_clauses import is_view
 
@@ -66,6 +67,8 @@ def describe_table(name: str, catalog: Catalog) -> TableDescription:
 def kind_of_table(function: Function) -> str:
     if function.materialized:
         return "materialized view"
+    if is_mirror(function):
+        return "source"
     return "view" if is_view(function) else "table"
 
 

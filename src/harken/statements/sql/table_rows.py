@@ -22,7 +22,7 @@ from harken.lang.sql.parser import statements
 from harken.lang.sql.program_draft import Table, unknown_table
 from harken.statements.bulk_rows import as_table, chunks
 from harken.statements.language_registry import check_rows
-from harken.statements.records import refuse_rows
+from harken.statements.records import refuse_deletion, refuse_rows
 from harken.statements.sql.reading import Reading
 from harken.statements.sql.row_changes import defaults
 from harken.values.builtin_functions import FUNCTIONS
@@ -90,6 +90,7 @@ def upsert(runtime: Runtime, table: Table, given: Any) -> int:
 
 def delete(runtime: Runtime, table: Table, given: Any) -> int:
     """Delete the rows that have these values, and return how many they were."""
+    refuse_deletion(SqlTables(runtime.catalog).function(table.name))
     key = tuple(_names(table, table.relation.key or ()))
     count = 0
     for part in _parts(table, given, key):

@@ -1,0 +1,181 @@
+"""The outside sources that a session has open, and reading them.
+
+Kinds keep what makes the next reading cheap (connections, ETags, parsed pages), so a source stays
+open until it is altered or the session ends. A reading runs in any thread and touches nothing of
+the session; opening looks up secrets, and so belongs to the session's thread.
+
+Law: a reading has all rows of one moment, or says that nothing changed, or is a fault.
+"""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from harken.database.runtime import Runtime
+from harken.errors import HarkenError, SourceFault
+from harken.intake.source_options import checked, refuse_passwords
+from harken.intake.source_records import Layout, SourceDefinition, SourceRecord
+from harken.packages import needs
+from harken.sources.kinds import outside_kind
+from harken.sources.outside import Context, Opened, OutsideKind, OutsideSchema, Position
+
+IDENTITY = "source_identity"
+"""The number that tells this database from others in the names of what is installed in servers."""
+UNEXPECTED = 300
+"""Characters of an error of a driver in a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What reading a source gave. Without `rows` it is as it was at the position."""
+
+    revision: int
+    """Of the record when it was read."""
+    schema: OutsideSchema | None = None
+    rows: pa.Table | None = None
+    position: Position | None = None
+    at: datetime.datetime | None = None
+    set_aside: Mapping[str, str] = field(default_factory=dict)
+    part_column: str | None = None
+
+
+class OpenSource:
+    """One source of a session. `shared` are the options that every kind has."""
+
+    def __init__(
+        self,
+        kind: OutsideKind,
+        options: Mapping[str, Any],
+        shared: Mapping[str, Any],
+        context: Context,
+        capture: str | None,
+    ) -> None:
+        self.kind, self.options, self.shared = kind, options, shared
+        self._context, self._capture = context, capture
+        self._opened: Opened | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def is_whole(self) -> bool:
+        """Are its readings whole or an error, so that vanished rows are no reason for doubt?"""
+        return bool(getattr(self.kind, "is_whole", False))
+
+    def opened(self) -> Opened:
+        if self._opened is None:
+            captures = self.kind.captures
+            if self._capture is not None and self._capture not in captures:
+                raise SourceFault(
+                    f"the kind {self.kind.name} has no capture {self._capture}",
+                    code="bad-option",
+                    hint=f"write CAPTURE {' or '.join(captures)}, or leave it out",
+                )
+            with needs("sources"):
+                self._opened = self.kind.open(self.options, self._context, self._capture)
+        return self._opened
+
+    def schema(self) -> OutsideSchema:
+        with self._lock, _in_our_words(self.kind):
+            opened = self.opened()
+            if opened.polled is not None:
+                return opened.polled.schema()
+            assert opened.followed is not None
+            return opened.followed.schema(opened.table)
+
+    def read(self, since: Position | None, revision: int) -> Reading:
+        """In any thread."""
+        with self._lock, _in_our_words(self.kind):
+            polled = self.opened().polled
+            assert polled is not None
+            snapshot = polled.snapshot(since)
+            if snapshot is None:
+                return Reading(revision, position=since)
+            batches = list(snapshot.batches)
+            rows = pa.Table.from_batches(batches, snapshot.schema.columns)
+            return Reading(
+                revision,
+                snapshot.schema,
+                rows,
+                snapshot.position,
+                snapshot.at,
+                dict(snapshot.set_aside),
+                snapshot.part_column,
+            )
+
+    def close(self) -> None:
+        opened, self._opened = self._opened, None
+        for each in () if opened is None else (opened.polled, opened.followed):
+            if each is not None:
+                with suppress(Exception):
+                    each.close()
+
+
+class _in_our_words:
+    """Errors of drivers and of a user's own kinds become faults of the source."""
+
+    def __init__(self, kind: OutsideKind) -> None:
+        self._kind = kind
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is None or isinstance(error, HarkenError) or not isinstance(error, Exception):
+            return
+        said = " ".join(str(error).split())[:UNEXPECTED]
+        raise SourceFault(
+            f"reading this {self._kind.title} failed with {type(error).__name__}: {said}",
+            code="source-down",
+        ) from error
+
+
+class OpenSources:
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._open: dict[str, tuple[str, OpenSource]] = {}
+
+    def of(self, record: SourceRecord) -> OpenSource:
+        """The open source of a record, opened anew if it was altered."""
+        held = self._open.get(record.name)
+        meaning = f"{record.definition!r} {record.layout!r}"
+        if held is not None and held[0] == meaning:
+            return held[1]
+        self.close(record.name)
+        made = self.make(record.definition, record.layout)
+        self._open[record.name] = meaning, made
+        return made
+
+    def make(self, definition: SourceDefinition, layout: Layout | None = None) -> OpenSource:
+        """`layout` is that of the mirror, if there is one: the way of capture stays as it is."""
+        kind = outside_kind(definition.kind)
+        refuse_passwords(kind, definition.options)
+        own, shared = checked(kind, definition.options, self._runtime.secrets.resolve)
+        known = None if layout is None else layout.known
+        capture = definition.capture if layout is None else layout.capture
+        return OpenSource(kind, own, shared, self._context(definition.name, known), capture)
+
+    def close(self, name: str) -> None:
+        held = self._open.pop(name, None)
+        if held is not None:
+            held[1].close()
+
+    def close_all(self) -> None:
+        for name in list(self._open):
+            self.close(name)
+
+    def _context(self, name: str, known: OutsideSchema | None) -> Context:
+        settings, engine = self._runtime.settings, self._runtime.engine
+        moment = engine.connection.now()
+        return Context(
+            now=lambda: moment,
+            name=name,
+            database=f"{engine.numbers.get(IDENTITY) or 0:x}",
+            allow_private_addresses=settings["allow_private_addresses"],
+            allowed_roots=tuple(settings["source_roots"]),
+            known=known,
+        )

@@ -1,0 +1,338 @@
+"""The statements about outside sources, which sqlglot does not know.
+
+    CREATE SOURCE [IF NOT EXISTS] name USING kind [OPTIONS (name value, ...)] [KEY (column, ...)]
+        [CAPTURE way] [POLL EVERY n unit] [MIRROR none] [IN lake]
+    ALTER SOURCE name SET (option value, ...) | POLL EVERY n unit | PAUSE | RESUME
+    DROP SOURCE [IF EXISTS] name [CASCADE]
+    REFRESH SOURCE name [CONFIRM]
+    DESCRIBE SOURCE name          SHOW SOURCES
+
+Law: `text_of` writes a statement that reads back as the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from harken.errors import Span, SyntaxFault, nearest
+
+Verb = Literal["create", "alter", "drop", "refresh", "describe", "show"]
+SECONDS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3_600, "DAY": 86_400, "WEEK": 604_800}
+LONGEST_POLL = 10 * 365 * 86_400
+"""Seconds."""
+_VALUES = (TokenType.STRING, TokenType.NUMBER)
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceWords:
+    """What such a statement says; what it leaves out is None, False or empty. `alone` marks MIRROR
+    none: nothing is stored."""
+
+    verb: Verb
+    name: str = ""
+    kind: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """By name: a text, a number or a boolean. None in ALTER puts an option back to its default."""
+    key: tuple[str, ...] | None = None
+    capture: str | None = None
+    poll: float | None = None
+    """Seconds."""
+    alone: bool = False
+    in_lake: bool = False
+    if_exists: bool = False
+    """IF NOT EXISTS of CREATE, IF EXISTS of DROP."""
+    cascade: bool = False
+    confirmed: bool = False
+    paused: bool | None = None
+    """ALTER ... PAUSE or RESUME."""
+
+
+class SourceStatement(exp.Expression):
+    """Its words are in `this`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+def source_words(node: exp.Expr) -> SourceWords | None:
+    found = node.args["this"] if isinstance(node, SourceStatement) else None
+    assert found is None or isinstance(found, SourceWords)
+    return found
+
+
+def read_source_statement(tokens: Sequence[Token]) -> exp.Expr | None:
+    """The statement, if these words are one."""
+    words = [token.text.upper() for token in tokens[:2]]
+    match words:
+        case ["CREATE" | "ALTER" | "DROP" | "REFRESH", "SOURCE"]:
+            pass
+        case ["DESCRIBE" | "DESC", "SOURCE"] if len(tokens) > 2:
+            pass
+        case ["SHOW", "SOURCES"]:
+            pass
+        case _:
+            return None
+    return SourceStatement(this=_Reader(tokens).words())
+
+
+class _Reader:
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self._tokens = tokens
+        self._at = 2
+
+    def words(self) -> SourceWords:
+        match self._tokens[0].text.upper():
+            case "CREATE":
+                found = self._create()
+            case "ALTER":
+                found = self._alter()
+            case "DROP":
+                if_exists = self._takes("IF", "EXISTS")
+                name = self._name("the name of a source")
+                cascade = self._takes("CASCADE")
+                found = SourceWords(verb="drop", name=name, if_exists=if_exists, cascade=cascade)
+            case "REFRESH":
+                name = self._name("the name of a source")
+                found = SourceWords(verb="refresh", name=name, confirmed=self._takes("CONFIRM"))
+            case "SHOW":
+                found = SourceWords(verb="show")
+            case _:
+                found = SourceWords(verb="describe", name=self._name("the name of a source"))
+        if self._here is not None:
+            raise self._cannot_stand()
+        return found
+
+    def _create(self) -> SourceWords:
+        if_exists = self._takes("IF", "NOT", "EXISTS")
+        name = self._name("the name of the new source")
+        self._expect("USING", "CREATE SOURCE name USING kind OPTIONS (...)")
+        given: dict[str, Any] = {"kind": self._name("a kind of source")}
+        while self._here is not None:
+            clause, found = self._clause()
+            if given.keys() & found.keys():
+                raise self._fault(f"{clause} is there twice", self._tokens[self._at - 1])
+            given |= found
+        return SourceWords(verb="create", name=name, if_exists=if_exists, **given)
+
+    def _clause(self) -> tuple[str, dict[str, Any]]:
+        assert self._here is not None
+        word = self._here.text.upper()
+        if self._takes("OPTIONS"):
+            return word, {"options": self._options()}
+        if self._takes("KEY"):
+            return word, {"key": self._columns()}
+        if self._takes("CAPTURE"):
+            return word, {"capture": self._name("a way of capture, such as logical or poll")}
+        if self._takes("POLL"):
+            return word, {"poll": self._every()}
+        if self._takes("MIRROR"):
+            self._expect("NONE", "MIRROR none")
+            return word, {"alone": True}
+        if self._takes("IN"):
+            self._expect("LAKE", "IN lake")
+            return word, {"in_lake": True}
+        raise self._cannot_stand(
+            ("OPTIONS", "KEY", "CAPTURE", "POLL EVERY", "MIRROR none", "IN lake")
+        )
+
+    def _alter(self) -> SourceWords:
+        name = self._name("the name of a source")
+        if self._takes("PAUSE"):
+            return SourceWords(verb="alter", name=name, paused=True)
+        if self._takes("RESUME"):
+            return SourceWords(verb="alter", name=name, paused=False)
+        if self._takes("POLL"):
+            return SourceWords(verb="alter", name=name, poll=self._every())
+        if self._takes("SET"):
+            return SourceWords(verb="alter", name=name, options=self._options())
+        raise self._cannot_stand(("SET (option value)", "POLL EVERY", "PAUSE", "RESUME"))
+
+    # --- parts ---
+
+    def _options(self) -> dict[str, Any]:
+        self._expect("(", "OPTIONS (name 'value', ...)")
+        found: dict[str, Any] = {}
+        while True:
+            name = self._option_name()
+            if name in found:
+                raise self._fault(f"the option {name} is there twice", self._tokens[self._at - 1])
+            self._takes("=")
+            found[name] = self._value(name)
+            if not self._takes(","):
+                break
+        self._expect(")", "OPTIONS (name 'value', ...)")
+        return found
+
+    def _option_name(self) -> str:
+        token = self._here
+        if token is not None and token.token_type is TokenType.STRING:
+            self._at += 1
+            return token.text.lower()
+        return self._name("the name of an option")
+
+    def _value(self, name: str) -> Any:
+        token, negative = self._here, self._takes("-")
+        token = self._here if negative else token
+        if token is None or (negative and token.token_type is not TokenType.NUMBER):
+            raise self._missing(f"the value of the option {name}")
+        self._at += 1
+        if token.token_type is TokenType.STRING:
+            return token.text
+        if token.token_type is TokenType.NUMBER:
+            number = int(token.text) if token.text.isdigit() else _number(token.text)
+            if number is None:
+                raise self._fault(f"{token.text} is no number", token)
+            return -number if negative else number
+        match token.text.upper():
+            case "TRUE":
+                return True
+            case "FALSE":
+                return False
+            case "DEFAULT":
+                return None
+        raise self._fault(
+            f"{token.text} cannot be the value of an option",
+            token,
+            f"write {name} '{token.text}'",
+        )
+
+    def _columns(self) -> tuple[str, ...]:
+        self._expect("(", "KEY (column, ...)")
+        found = [self._name("a column")]
+        while self._takes(","):
+            found.append(self._name("a column"))
+        self._expect(")", "KEY (column, ...)")
+        return tuple(dict.fromkeys(found))
+
+    def _every(self) -> float:
+        self._expect("EVERY", "POLL EVERY 5 MINUTES")
+        token = self._here
+        number = None if token is None else _number(token.text)
+        if token is None or token.token_type is not TokenType.NUMBER or number is None:
+            raise self._missing("a number, as in POLL EVERY 5 MINUTES")
+        self._at += 1
+        unit = self._here
+        seconds = None if unit is None else SECONDS.get(unit.text.upper().removesuffix("S"))
+        if unit is None or seconds is None:
+            raise self._missing("a unit: SECONDS, MINUTES, HOURS, DAYS or WEEKS")
+        self._at += 1
+        if not 0 < number * seconds <= LONGEST_POLL:
+            raise self._fault(f"nothing is polled every {token.text} {unit.text}", token)
+        return number * seconds
+
+    def _name(self, what: str) -> str:
+        token = self._here
+        if token is None:
+            raise self._missing(what)
+        is_quoted = token.token_type is TokenType.IDENTIFIER
+        if token.token_type in _VALUES or not (is_quoted or _PLAIN.fullmatch(token.text)):
+            raise self._fault(f"{token.text} cannot stand here", token, f"write {what}")
+        self._at += 1
+        return token.text.lower()
+
+    # --- words ---
+
+    @property
+    def _here(self) -> Token | None:
+        return self._tokens[self._at] if self._at < len(self._tokens) else None
+
+    def _takes(self, *words: str) -> bool:
+        """Are these the next words? Then they are read."""
+        ahead = self._tokens[self._at : self._at + len(words)]
+        is_there = tuple(
+            "" if each.token_type in (TokenType.STRING, TokenType.IDENTIFIER) else each.text.upper()
+            for each in ahead
+        )
+        if is_there != words:
+            return False
+        self._at += len(words)
+        return True
+
+    def _expect(self, word: str, pattern: str) -> None:
+        if not self._takes(word):
+            raise self._missing(f"{word}, as in {pattern}")
+
+    def _missing(self, what: str) -> SyntaxFault:
+        if self._here is not None:
+            return self._fault(f"{self._here.text} cannot stand here", self._here, f"write {what}")
+        last = self._tokens[-1]
+        return self._fault(f"something is missing after {last.text}", last, f"write {what}")
+
+    def _cannot_stand(self, known: Sequence[str] = ()) -> SyntaxFault:
+        token = self._here
+        if token is None:
+            return self._missing(" or ".join(known))
+        near = nearest(token.text.upper(), known)
+        hint = f"did you mean {near}?" if near else f"here may stand {', '.join(known)}"
+        return self._fault(f"{token.text} cannot stand here", token, hint if known else None)
+
+    def _fault(self, message: str, token: Token, hint: str | None = None) -> SyntaxFault:
+        return SyntaxFault(message, code="syntax", span=Span(token.start, token.end + 1), hint=hint)
+
+
+def _number(text: str) -> int | float | None:
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return int(found) if found.is_integer() and abs(found) < 2**53 else found
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def text_of(words: SourceWords) -> str:
+    """CREATE SOURCE as text.
+
+    >>> text_of(SourceWords(verb="create", name="a", kind="json", options={"url": "it's"}, poll=60))
+    "CREATE SOURCE a USING json OPTIONS (url 'it''s') POLL EVERY 1 MINUTE"
+    """
+    parts = [f"CREATE SOURCE {_quoted(words.name)} USING {_quoted(words.kind)}"]
+    if words.options:
+        given = (f"{_quoted(name)} {_literal(value)}" for name, value in words.options.items())
+        parts.append(f"OPTIONS ({', '.join(given)})")
+    if words.key is not None:
+        parts.append(f"KEY ({', '.join(map(_quoted, words.key))})")
+    if words.capture is not None:
+        parts.append(f"CAPTURE {_quoted(words.capture)}")
+    if words.poll is not None:
+        parts.append(f"POLL EVERY {every_text(words.poll)}")
+    parts += ["MIRROR none"] if words.alone else []
+    parts += ["IN lake"] if words.in_lake else []
+    return " ".join(parts)
+
+
+def every_text(seconds: float) -> str:
+    """
+    >>> every_text(5400), every_text(120), every_text(0.5)
+    ('90 MINUTES', '2 MINUTES', '0.5 SECONDS')
+    """
+    unit, length = next(
+        ((name, each) for name, each in reversed(SECONDS.items()) if seconds % each == 0),
+        ("SECOND", 1),
+    )
+    number = seconds / length
+    shown = f"{number:.0f}" if number == int(number) else repr(number)
+    return f"{shown} {unit}{'' if number == 1 else 'S'}"
+
+
+def _quoted(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+
+
+def _literal(value: Any) -> str:
+    match value:
+        case None:
+            return "DEFAULT"
+        case bool():
+            return str(value).upper()
+        case int() | float():
+            return repr(value)
+    escaped = str(value).replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"

@@ -1,0 +1,277 @@
+"""CREATE, ALTER, DROP, REFRESH, DESCRIBE and SHOW of outside sources.
+
+The mirror of a source is a stored function like a table, whose text is CREATE SOURCE. Reading a
+source takes as long as the network takes, so it comes before the transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from harken.database.function_tables import SqlTables, table_of
+from harken.database.runtime import Runtime
+from harken.database.schema_cache import Dependencies
+from harken.database.stored_functions import store
+from harken.database.transactions import Transactions
+from harken.errors import HarkenError, NameFault
+from harken.intake.session_sources import SessionSources
+from harken.intake.source_options import checked, refuse_passwords
+from harken.intake.source_records import (
+    SourceDefinition,
+    SourceRecord,
+    State,
+    read_moment,
+    stored_moment,
+)
+from harken.ir.schema import Function
+from harken.lang.sql.source_statements import SourceWords, every_text, text_of
+from harken.lang.sql.type_names import type_name
+from harken.sources.kinds import outside_kind
+from harken.statements.declaring import check_name
+from harken.statements.dependents import recheck
+from harken.statements.records import is_mirror
+from harken.statements.sql.dropping import drop_function
+from harken.statements.sql.view_clauses import kind_of
+from harken.values.types import INTEGER, TEXT, TIMESTAMP
+
+if TYPE_CHECKING:
+    from harken.intake.source_work import Prepared
+    from harken.intake.taking_in import Taken
+
+LISTED = (
+    ("name", TEXT),
+    ("kind", TEXT),
+    ("state", TEXT),
+    ("since", TIMESTAMP),
+    ("rows", INTEGER),
+    ("read_at", TIMESTAMP),
+    ("changed_at", TIMESTAMP),
+    ("next_try", TIMESTAMP),
+    ("why", TEXT),
+)
+
+
+class SourceDefinitions:
+    """The statements of one session about sources."""
+
+    def __init__(
+        self, runtime: Runtime, transactions: Transactions, sources: SessionSources
+    ) -> None:
+        self._runtime, self._transactions, self._sources = runtime, transactions, sources
+
+    def run(self, words: SourceWords) -> None:
+        match words.verb:
+            case "create":
+                self.create(words)
+            case "alter":
+                self.alter(words)
+            case "drop":
+                self.drop(words)
+            case "refresh":
+                self.refresh(words.name, confirmed=words.confirmed)
+            case "show":
+                self._transactions.look()
+                self._show()
+            case "describe":
+                self._transactions.look()
+                self._describe(words.name)
+
+    # --- changes ---
+
+    def create(self, words: SourceWords) -> bool:
+        """False if it is there already, and may be."""
+        self._transactions.look()
+        check_name(words.name, None)
+        known = SqlTables(self._runtime.catalog).function(words.name)
+        if known is not None:
+            if words.if_exists and is_mirror(known):
+                return False
+            what = "source" if is_mirror(known) else kind_of(known)
+            raise NameFault(
+                f"there is already a {what} {words.name}",
+                code="exists",
+                hint=f"DROP {what.upper()} {words.name} first, or choose another name",
+            )
+        prepared = self._sources.work.prepare(definition_of(words))
+        with self._changing():
+            self._install(prepared)
+        return True
+
+    def _install(self, prepared: Prepared) -> None:
+        runtime, name = self._runtime, prepared.definition.name
+        runtime.reactions.before_schema_change({name})
+        self._sources.work.identify()
+        self._sources.work.intake.board.declare()
+        made = store(runtime, prepared.function, in_lake=prepared.definition.in_lake, resident=True)
+        self._sources.work.fill(prepared)
+        recheck(runtime, name, skip=made.id)
+        runtime.reactions.synchronise()
+
+    def drop(self, words: SourceWords) -> None:
+        self._transactions.look()
+        record = self._sources.records.find(words.name)
+        if record is None:
+            if words.if_exists:
+                return
+            self._sources.records.get(words.name)
+        with self._changing():
+            function = SqlTables(self._runtime.catalog).function(words.name)
+            if function is not None:
+                drop_function(self._runtime, function, words.cascade, None)
+            self._sources.work.forget(words.name)
+            self._runtime.reactions.synchronise()
+
+    def alter(self, words: SourceWords) -> None:
+        self._transactions.look()
+        record = self._sources.records.get(words.name)
+        if words.options:
+            self._check_options(altered(record, words).definition)
+        with self._changing():
+            self._sources.work.change(words.name, lambda record: altered(record, words))
+            function = SqlTables(self._runtime.catalog).function(words.name)
+            text = self._sources.records.get(words.name).definition.text
+            if function is not None and function.text != text:
+                reworded = replace(function, text=text)
+                self._runtime.catalog.revise_function(reworded, Dependencies())
+
+    def _check_options(self, definition: SourceDefinition) -> None:
+        kind = outside_kind(definition.kind)
+        refuse_passwords(kind, definition.options)
+        checked(kind, definition.options, self._runtime.secrets.resolve)
+
+    def refresh(self, name: str, *, confirmed: bool = False) -> Taken:
+        self._transactions.look()
+        try:
+            return self._sources.work.refresh(name, confirmed=confirmed)
+        except HarkenError as error:
+            error.message = self._runtime.secrets.redacted(error.message)
+            raise
+
+    def _changing(self) -> AbstractContextManager[None]:
+        if self._transactions.active:
+            return self._transactions.statement()
+        return self._transactions.block()
+
+    # --- answers ---
+
+    def _show(self) -> None:
+        rows = [self._row(each) for each in self._sources.records.all()]
+        names = tuple(name for name, _ in LISTED)
+        self._runtime.emit("rows", names, rows, tuple(type_ for _, type_ in LISTED))
+
+    def _row(self, record: SourceRecord) -> tuple[Any, ...]:
+        progress = record.progress
+        return (
+            record.name,
+            record.definition.kind,
+            record.state_at(self._now),
+            _moment(progress.since),
+            progress.rows,
+            _moment(progress.read),
+            _moment(progress.changed),
+            _moment(record.due),
+            progress.why,
+        )
+
+    @property
+    def _now(self) -> int:
+        return stored_moment(self._runtime.engine.connection.now())
+
+    def _describe(self, name: str) -> None:
+        record = self._sources.records.get(name)
+        rows = [(title, str(value)) for title, value in self.details(record).items()]
+        self._runtime.emit("rows", ("property", "value"), rows, (TEXT, TEXT))
+
+    def details(self, record: SourceRecord) -> Mapping[str, Any]:
+        """What DESCRIBE SOURCE shows."""
+        definition, layout, progress = record.definition, record.layout, record.progress
+        function = SqlTables(self._runtime.catalog).function(record.name)
+        found = {
+            "name": record.name,
+            "kind": definition.kind,
+            "statement": definition.text,
+            "columns": ", ".join(_columns(function)),
+            "key": ", ".join(layout.key) or "none: equal rows are counted",
+            "capture": f"{layout.capture}{': ' if layout.why else ''}{layout.why}",
+            "poll": f"every {every_text(definition.every).lower()}",
+            "state": record.state_at(self._now),
+            "since": _shown(progress.since),
+            "rows": f"{progress.rows:,}",
+            "read": _shown(progress.read),
+            "changed": _shown(progress.changed),
+            "next try": _shown(record.due),
+        }
+        if function is not None and function.relation is not None:
+            in_lake = self._runtime.engine.is_in_lake(function.relation)
+            found["mirror"] = "in the lake" if in_lake else "in the database file"
+        if progress.why:
+            found["why"] = progress.why
+            found["what to do"] = progress.what_to_do
+        for part, why in progress.set_aside.items():
+            found[f"set aside: {part}"] = why
+        if progress.offered:
+            found["new columns"] = (
+                f"{', '.join(progress.offered)}: to have them, DROP SOURCE {record.name} CASCADE "
+                "and create it again"
+            )
+        return found
+
+
+def _columns(function: Function | None) -> list[str]:
+    table = None if function is None else table_of(function)
+    return [] if table is None else [f"{c.name} {type_name(c.type)}" for c in table.columns]
+
+
+def definition_of(words: SourceWords) -> SourceDefinition:
+    return SourceDefinition(
+        name=words.name,
+        kind=words.kind,
+        options=dict(words.options),
+        key=words.key,
+        capture=words.capture,
+        poll=words.poll,
+        alone=words.alone,
+        in_lake=words.in_lake,
+        text=text_of(words),
+    )
+
+
+def words_of(definition: SourceDefinition) -> SourceWords:
+    return SourceWords(
+        verb="create",
+        name=definition.name,
+        kind=definition.kind,
+        options=definition.options,
+        key=definition.key,
+        capture=definition.capture,
+        poll=definition.poll,
+        alone=definition.alone,
+        in_lake=definition.in_lake,
+    )
+
+
+def altered(record: SourceRecord, words: SourceWords) -> SourceRecord:
+    """A source after ALTER SOURCE."""
+    if words.paused is not None:
+        state = State.PAUSED if words.paused else State.NEW
+        progress = replace(record.progress, state=state, why="", what_to_do="", attempts=0)
+        return replace(record, progress=progress)
+    definition = record.definition
+    options = {**definition.options, **words.options}
+    options = {name: value for name, value in options.items() if value is not None}
+    poll = definition.poll if words.poll is None else words.poll
+    definition = replace(definition, options=options, poll=poll)
+    definition = replace(definition, text=text_of(words_of(definition)))
+    position = record.position if not words.options else None
+    return replace(record, definition=definition, position=position)
+
+
+def _moment(at: int | None) -> Any:
+    return None if at is None else read_moment(at)
+
+
+def _shown(at: int | None) -> str:
+    return "never" if at is None else f"{read_moment(at):%Y-%m-%d %H:%M:%S} UTC"

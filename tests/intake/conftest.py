@@ -1,0 +1,2 @@
+from tests.harness.toy_sources import clock as clock
+from tests.harness.toy_sources import toy as toy
