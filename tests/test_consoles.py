@@ -3,7 +3,7 @@
 A block with a title is a file: it is written before the commands that follow it run. The lines of a
 ```console block that begin with `$` are typed into one shell for the whole page, in an empty
 directory; what stands under each is what it prints, with `...` for what differs. Port 8765 is
-replaced by one that is free, and a command in the background has begun when its log has a line.
+replaced by one that is free.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ PAGES = [
     for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
     if "```console\n" in page.read_text("utf-8")
 ]
-IN_BACKGROUND = re.compile(r"> (\S+) 2>&1 &$")
 END = "end-of-command"
 
 
@@ -52,8 +51,6 @@ class Shell:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         typed = command.replace("8765", self.port)
-        if log := IN_BACKGROUND.search(typed):
-            typed += f"\nuntil [ -s {log[1]} ]; do sleep 0.1; done"
         self.process.stdin.write(f"{typed}\necho; echo {END}\n")
         self.process.stdin.flush()
         printed = list[str]()

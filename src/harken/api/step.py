@@ -37,7 +37,8 @@ class Step:
     fired: dict[str, int] = field(default_factory=dict)
     """For each rule that acted, the number of tuples."""
     views: dict[str, float] = field(default_factory=dict)
-    """For each condition, monitored view and derived node that was evaluated, the seconds."""
+    """The seconds that each rule, each view that stores its rows, and each monitor took. What several
+    share counts for one of them."""
     seconds: float = 0.0
     set_aside: dict[str, dict[str, str]] = field(default_factory=dict)
     """For each input, files that could not be read for the first time, and why."""
@@ -70,9 +71,17 @@ def take_step(
         step,
         lag={name: max(0.0, now - when) for name, when in written.items()},
         fired=_more(rules.firings(), fired),
-        views=views,
+        views={_plain(name): took for name, took in views.items()},
         seconds=time.monotonic() - started,
     )
+
+
+def _plain(name: str) -> str:
+    """
+    >>> _plain("materialized stock()")
+    'stock'
+    """
+    return name.removeprefix("materialized ").partition("(")[0]
 
 
 def _more(counts: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int]:

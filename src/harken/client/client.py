@@ -44,6 +44,8 @@ Where: TypeAlias = str | Mapping[str, Any] | None
 TIMEOUT_SECONDS = 60.0
 """The service sends a heartbeat; after this many seconds of silence it counts as gone."""
 FIRST_RETRY_DELAY = 0.2
+START_DELAY = 0.05
+"""Seconds between two attempts to reach a service that is starting."""
 BUSY = ("locked", "too-many")
 NOT_HARKEN = "not-harken"
 """The code of answers that did not come from the service, such as those of a proxy while it
@@ -65,13 +67,20 @@ class Count:
 
 
 class Client:
-    """The views of a service."""
+    """The views of a service. `wait` is how many seconds the first request goes on trying while
+    nobody answers at the address, as when the service was started just before."""
 
     def __init__(
-        self, address: str, token: str | None = None, *, timeout: float = TIMEOUT_SECONDS
+        self,
+        address: str,
+        token: str | None = None,
+        *,
+        timeout: float = TIMEOUT_SECONDS,
+        wait: float = 0.0,
     ) -> None:
         check_text(address, "the address of a service")
         check_number(timeout, "the timeout", above=True, most=LONGEST_TIME)
+        check_number(wait, "the time to wait for a service", most=LONGEST_TIME)
         if token is not None:
             check_text(token, "a token")
         try:
@@ -92,6 +101,7 @@ class Client:
         self._place = parts.netloc.rpartition("@")[2]
         self._base = parts.path.rstrip("/")
         self._timeout = timeout
+        self._wait = wait
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}".encode()}
 
     # --- requests --------------------------------------------------------------------------
@@ -246,8 +256,9 @@ class Client:
         headers = {"Accept": "text/event-stream"}
         if last is not None:
             headers["Last-Event-ID"] = last
-        connection = self._connect()
+        connection = self._connection()
         try:
+            self._connect(connection)
             response = self._request(connection, "GET", path, None, headers)
             yield from events_of(response)
         finally:
@@ -255,12 +266,26 @@ class Client:
 
     # --- HTTP ------------------------------------------------------------------------------
 
-    def _connect(self) -> http.client.HTTPConnection:
+    def _connection(self) -> http.client.HTTPConnection:
         return self._kind(self._host, self._port, timeout=self._timeout)
 
+    def _connect(self, connection: http.client.HTTPConnection) -> None:
+        """The first time, wait for a service that is starting."""
+        until = time.monotonic() + self._wait
+        while True:
+            try:
+                connection.connect()
+                break
+            except ConnectionRefusedError:
+                if time.monotonic() >= until:
+                    raise
+                time.sleep(START_DELAY)
+        self._wait = 0.0
+
     def _call(self, method: str, path: str, body: Any = None) -> Any:
-        connection = self._connect()
+        connection = self._connection()
         try:
+            self._connect(connection)
             response = self._request(connection, method, path, body, {})
             return self._json(response)
         except (OSError, http.client.HTTPException) as error:

@@ -63,7 +63,8 @@ class Network:
         self.kept = KeptState(self.graph, planning, self.chooser)
         self.compiled = CompiledWaves(engine, self.graph, planning, self.chooser)
         self.timing: dict[str, float] | None = None
-        """The seconds that each node has taken, if they are being recorded."""
+        """The seconds that each view has taken, with the nodes below it, if they are being recorded. A
+        node that several views share counts for one of them."""
         self._wants_all = False
 
     def observe(self, observer: Callable[[NodeChange], None] | None) -> None:
@@ -167,7 +168,7 @@ class Network:
             return
         started = time.perf_counter()
         yield
-        name = node.view.name if isinstance(node, ViewNode) else node.id
+        name = self.graph.a_view_above(node).name
         self.timing[name] = self.timing.get(name, 0.0) + time.perf_counter() - started
 
     def _passed(self, marked: Mapping[str, bool]) -> bool:
