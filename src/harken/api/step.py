@@ -37,8 +37,8 @@ class Step:
     fired: dict[str, int] = field(default_factory=dict)
     """For each rule that acted, the number of tuples."""
     views: dict[str, float] = field(default_factory=dict)
-    """The seconds that each rule, each view that stores its rows, and each monitor took. What several
-    share counts for one of them."""
+    """The seconds that each rule, each materialised view and each monitor took. What several share
+    counts for one of them."""
     seconds: float = 0.0
     set_aside: dict[str, dict[str, str]] = field(default_factory=dict)
     """For each input, files that could not be read for the first time, and why."""

@@ -63,8 +63,8 @@ class Network:
         self.kept = KeptState(self.graph, planning, self.chooser)
         self.compiled = CompiledWaves(engine, self.graph, planning, self.chooser)
         self.timing: dict[str, float] | None = None
-        """The seconds that each view has taken, with the nodes below it, if they are being recorded. A
-        node that several views share counts for one of them."""
+        """The seconds that each view took, with the nodes below it, if they are being recorded.
+        A node that several views share counts for one of them."""
         self._wants_all = False
 
     def observe(self, observer: Callable[[NodeChange], None] | None) -> None:
