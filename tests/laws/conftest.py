@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from harken.maintenance import tuning
+from harken.propagation import compiled_waves
 
 
 @pytest.fixture(autouse=True, scope="package")
 def compiled_at_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tuning, "COMPILED_AFTER", 1)
+        patch.setattr(compiled_waves, "COMPILED_AFTER", 1)
         yield

@@ -222,7 +222,7 @@ few = settings(max_examples=6, suppress_health_check=list(HealthCheck))
 def test_compiled_waves_do_what_interpreted_ones_do(compiled: list[int], seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tuning, "LEAST_GROUP_MEMBERS", 0.0)
-        patch.setattr(tuning, "RUNS_OF_COMPILED", 7)
+        patch.setattr(tuning, "UNTIMED_WAVES", 7)
         with closing(Twins(seed, "")) as twins:
             twins.run(60)
             compiled.append(_runs(twins.sessions[0][0]))

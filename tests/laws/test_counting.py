@@ -76,12 +76,10 @@ def test_counting_tells_the_difference_of_recomputations(first: int) -> None:
 @pytest.mark.parametrize("first", range(0, 18, AT_ONCE))
 def test_whenever_it_begins_and_ends(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "COUNTING_OVERHEAD", 0.0)
-    monkeypatch.setattr(tuning, "SETTLED_AFTER", 3)
-    monkeypatch.setattr(tuning, "UNTIMED_CHANGES", 1)
-    monkeypatch.setattr(tuning, "COUNTING_INVESTMENT", 50.0)
-    monkeypatch.setattr(tuning, "FIRST_INVESTMENT", 0.0)
-    monkeypatch.setattr(tuning, "BUILD_SECONDS_PER_ROW", 0.0)
-    monkeypatch.setattr(tuning, "COUNTING_PATIENCE", 1)
+    monkeypatch.setattr(tuning, "MANY_RUNS", 2)
+    monkeypatch.setattr(tuning, "INVESTMENT", 50.0)
+    monkeypatch.setattr(tuning, "SHORT_RUN", 0.0)
+    monkeypatch.setattr(tuning, "SECONDS_PER_ROW", 0.0)
     counted: Counter[bool] = Counter()
     for seed in range(first, first + AT_ONCE):
         program, random = shaped(seed)

@@ -296,8 +296,8 @@ def test_a_choice_by_experience_tells_the_same_whatever_it_chooses(
     first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ways are changed often: rows are stored, used, not used and dropped within a few changes."""
-    monkeypatch.setattr(tuning, "FIRST_REDERIVATION_LIMIT", 0.05)
-    monkeypatch.setattr(tuning, "SHORTEST_LIMIT", 0.0)
+    monkeypatch.setattr(tuning, "FIRST_RUN", 0.05)
+    monkeypatch.setattr(tuning, "SHORT_RUN", 0.0)
     for seed in range(first, first + AT_ONCE):
         program, random = small_program(1_000 + seed)
         text = text_of(program, random)

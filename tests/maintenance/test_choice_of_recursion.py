@@ -82,7 +82,7 @@ def test_rows_are_stored_when_going_without_has_taken_many_times_as_long(
     scenario: Scenario,
 ) -> None:
     scenario.takes[Strategy.MATERIALIZED] = 0.25
-    many = int(STORING / tuning.RECURSION_INVESTMENT)
+    many = int(STORING / tuning.INVESTMENT)
     scenario.change(many)
     assert not scenario.is_stored
     scenario.change(2 * many)
@@ -182,7 +182,7 @@ def test_where_the_way_is_settled_most_changes_are_not_chosen_for(
     assert scenario.is_stored
     chosen = 0
     scenario.change(80)
-    assert 8 <= chosen < 40
+    assert 4 <= chosen < 20
     scenario.takes[Strategy.MATERIALIZED] = 40.0  # it is noticed all the same
     scenario.change(200)
     assert scenario.gone[-40:].count(Strategy.MATERIALIZED) < 10

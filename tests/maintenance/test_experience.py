@@ -198,19 +198,16 @@ def test_naive_evaluation_is_known_to_grow_with_the_tables() -> None:
     assert known.budget > 3.0
 
 
-@pytest.mark.parametrize(("reads_lake", "seconds"), [(False, 19.0), (True, 34.0)])
-def test_what_cannot_be_broken_off_is_not_taken_for_faster_than_it_was(
-    reads_lake: bool, seconds: float
-) -> None:
-    known, case = Experience({}, reads_lake=reads_lake), ("incremental", frozenset({"f"}))
+def test_beyond_the_largest_measured_change_the_time_grows_as_it_did() -> None:
+    known, case = Experience({}), ("incremental", frozenset({"f"}))
     known.note(case, 10, 1.0)
     known.note(case, 100, 4.0)
-    assert known.expected(case, 1000) == pytest.approx(seconds)
+    assert known.expected(case, 1000) == pytest.approx(34.0)
 
 
 def test_far_away_a_guess_that_is_close_is_found_out_once() -> None:
     known, case = Experience({}, reads_lake=True), ("incremental", frozenset({"f"}))
-    known.note_naive(7.7)
+    known.note_naive(8.2)
     known.note(case, 100, 0.1)
     known.note(case, 1000, 1.0)
     assert known.expected(case, 10_000) == pytest.approx(10.0)

@@ -12,3 +12,9 @@ MOST_STORED_NODES = 1_000
 """The file keeps measurements of this many nodes; older ones are deleted."""
 MOST_STORED_CHARACTERS = 20_000
 """Measurements of one node that are longer, as JSON, are not stored."""
+MOST_LAKE_GROUPS = 500_000
+"""Totals over lake relations are kept for at most this many groups, since SQLite stores them."""
+MOST_COMPILED = 64
+"""Waves are compiled for this many sets of changed relations."""
+MOST_COMPILED_NODES = 400
+"""A compiled wave has at most this many nodes."""

@@ -28,7 +28,7 @@ from harken.calculus.totals import Totals
 from harken.engines.protocol import Statistics
 from harken.ir.clauses import Program, atoms
 from harken.ir.relations import Relation
-from harken.maintenance import tuning
+from harken.maintenance import capacities, tuning
 from harken.maintenance.decisions import Decision, DecisionLog, DecisionReason, TakenDecision
 from harken.maintenance.kept_budget import KeptBudget
 from harken.maintenance.measurement_store import MeasurementStore
@@ -190,17 +190,16 @@ class Chooser:
         if known is not None and known.naive_seconds is not None:
             return known.naive_seconds
         rows = self.statistics.sizes(node.part.stored)
-        return tuning.RECOMPUTE_SECONDS_PER_ROW * sum(rows.values())
+        return tuning.SECONDS_PER_ROW * sum(rows.values())
 
     def first_limit(self, nodes: Iterable[Node]) -> float:
         """The time limit in seconds for the first run of a strategy on these nodes: a multiple of
         the measured or assumed cost of recomputing them."""
-        first, seconds = tuning.FIRST_REDERIVATION_LIMIT, 0.0
+        longest = 0.0
         for node in nodes:
-            seconds = max(seconds, self.naive_seconds(node))
-            if self.reads_lake(node):
-                first = tuning.FIRST_LAKE_REDERIVATION_LIMIT
-        return tuning.RUNAWAY_FACTOR * max(first, seconds)
+            seconds = self.naive_seconds(node)
+            longest = max(longest, seconds, tuning.first_run_limit(self.reads_lake(node)))
+        return tuning.MANY_TIMES * max(longest, tuning.FIRST_RUN)
 
     def ran_away(self, node: Node, case: Case, size: int) -> bool:
         """Whether a strategy was interrupted for such a change, and the sizes have not doubled
@@ -311,15 +310,11 @@ class Chooser:
         if not node.decided_at or changes >= tuning.DOUBLED * node.decided_at:
             node.decided_at = max(1, changes)
             members = self.members(node)
-            weighed = tuning.JOINED_MEMBER_WEIGHT * max(1.0, members)
-            weight = weighed if _is_joined(node) else members
-            was_worth_keeping, node.is_worth_keeping = (
-                node.is_worth_keeping,
-                weight >= tuning.LEAST_GROUP_MEMBERS,
-            )
+            was_worth_keeping = node.is_worth_keeping
+            node.is_worth_keeping = members >= tuning.LEAST_GROUP_MEMBERS or _is_joined(node)
             if node.is_worth_keeping and self.reads_lake(node):
                 rows = CostModel(self.statistics).program(node.part.program).rows
-                node.is_worth_keeping = rows <= tuning.MOST_LAKE_GROUPS * max(1.0, members)
+                node.is_worth_keeping = rows <= capacities.MOST_LAKE_GROUPS * max(1.0, members)
             if node.is_worth_keeping is not was_worth_keeping:
                 self.raise_version()
         return node.is_worth_keeping
@@ -381,7 +376,7 @@ class Chooser:
             return False
         now = max(1.0, updates.lately)
         factor = now / screener.changes
-        return not 1 / tuning.SCREENER_DRIFT < factor < tuning.SCREENER_DRIFT
+        return not 1 / tuning.SEVERAL_TIMES < factor < tuning.SEVERAL_TIMES
 
 
 def _has_changed_size(now: float, then: float) -> bool:

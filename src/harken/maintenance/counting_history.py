@@ -21,7 +21,6 @@ from harken.maintenance.measurements import Case, Experience
 
 @dataclass(slots=True)
 class CountingHistory(Investment):
-    share: float = field(default_factory=lambda: tuning.COUNTING_INVESTMENT)
     is_counting: bool = False
     worse: int = 0
     """The number of changes in a row for which differentials would have been faster."""
@@ -32,7 +31,7 @@ class CountingHistory(Investment):
     """The number of changes in a row for which there was no reason to switch."""
     _untimed_left: int = 0
     _stored: frozenset[str] = frozenset()
-    took: Experience = field(default_factory=lambda: Experience({}, memory=tuning.LONG_MEMORY))
+    took: Experience = field(default_factory=lambda: Experience({}, memory=tuning.MANY_RUNS))
 
     def is_timed_now(self) -> bool:
         """Whether the next change is timed. Counts down the changes that are not."""
@@ -62,7 +61,7 @@ class CountingHistory(Investment):
             return
         self.took.note(case, size, seconds)
         if seconds > tuning.COUNTING_OVERHEAD:
-            untimed = 0 if self.same < tuning.SETTLED_AFTER else tuning.UNTIMED_CHANGES
+            untimed = 0 if self.same < tuning.MANY_RUNS else tuning.MANY_RUNS
             self.spent += seconds * (1 + untimed)
         self._pause_timing()
 
@@ -73,7 +72,7 @@ class CountingHistory(Investment):
         differentials."""
         if is_fresh:
             return
-        self.took.note(case, size, seconds + tuning.UNTIMED_COUNTING_OVERHEAD)
+        self.took.note(case, size, seconds + tuning.COUNTING_OVERHEAD / tuning.DOUBLED)
         is_worse = self.took.expected(case, size) > self.took.expected(other, size) > 0
         self.worse = self.worse + 1 if is_worse else 0
         if is_worse:
@@ -82,7 +81,7 @@ class CountingHistory(Investment):
 
     def _pause_timing(self) -> None:
         self.same += 1
-        self._untimed_left = tuning.UNTIMED_CHANGES if self.same > tuning.SETTLED_AFTER else 0
+        self._untimed_left = tuning.MANY_RUNS if self.same > tuning.MANY_RUNS else 0
 
     @property
     def should_start_counting(self) -> bool:
@@ -91,7 +90,7 @@ class CountingHistory(Investment):
 
     @property
     def should_stop_counting(self) -> bool:
-        return self.is_counting and (self.is_outdated or self.worse >= tuning.COUNTING_PATIENCE)
+        return self.is_counting and (self.is_outdated or self.worse >= tuning.MANY_RUNS)
 
     def begin(self) -> None:
         self.is_counting, self.worse, self.same = True, 0, 0

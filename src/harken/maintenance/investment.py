@@ -19,26 +19,22 @@ from harken.maintenance.measurements import Experience
 
 @dataclass(slots=True)
 class Investment:
-    share: float
-    """Building may cost this fraction of the time spent without the state."""
     spent: float = 0.0
     """The seconds that changes have taken without the state."""
-    trial: float = field(default_factory=lambda: tuning.FIRST_INVESTMENT)
+    trial: float = field(default_factory=lambda: tuning.SHORT_RUN)
     was_useless: bool = False
     """Whether the state was built before, and dropped because it did not help."""
     known: Experience | None = None
 
-    def experience(
-        self, renew: Callable[[], Experience], memory: int = tuning.MEMORY
-    ) -> Experience:
+    def experience(self, renew: Callable[[], Experience], memory: int | None = None) -> Experience:
         """The measurements, started over when the relations have changed considerably."""
         known = renew()
         if known is not self.known:
-            known.memory = memory
+            known.memory = memory or known.memory
             self.known = known
             self.spent, self.was_useless = 0.0, False
-            build_seconds = tuning.BUILD_SECONDS_PER_ROW * known.now
-            self.trial = max(tuning.FIRST_INVESTMENT, build_seconds / self.share)
+            build_seconds = tuning.SECONDS_PER_ROW * known.now
+            self.trial = max(tuning.SHORT_RUN, build_seconds / tuning.INVESTMENT)
         return known
 
     @property
@@ -48,7 +44,7 @@ class Investment:
     @property
     def attempt_limit(self) -> float:
         """The time limit of an attempt to build, in seconds."""
-        return self.share * self.spent
+        return tuning.INVESTMENT * self.spent
 
     def note_failed_attempt(self) -> None:
         self.trial = self.spent * tuning.DOUBLED

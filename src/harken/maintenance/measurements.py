@@ -61,7 +61,7 @@ class Experience:
     by_spark: bool = True
     """Whether Spark did the first evaluation of a node that reads the lake. Otherwise its rows were
     fetched."""
-    memory: int = tuning.MEMORY
+    memory: int = field(default_factory=lambda: tuning.FEW)
     """The expected time is the mean of this many runs of the same size. It is larger where changes
     of one size can take very different times."""
     taken: dict[Case, dict[int, Taken]] = field(default_factory=dict)
@@ -125,9 +125,9 @@ class Experience:
         if not self.is_first or self.naive is None:
             return False
         if not self.reads_lake:
-            return tuning.SAMPLE_FACTOR * spent > self.naive
+            return tuning.MANY_TIMES * spent > self.naive
         self.spent += spent
-        factor = tuning.LAKE_SAMPLE_FACTOR if self.by_spark else tuning.SAMPLE_FACTOR
+        factor = tuning.SEVERAL_TIMES if self.by_spark else tuning.MANY_TIMES
         return factor * self.spent > self.naive
 
     @property
@@ -152,7 +152,7 @@ class Experience:
         before = known.get(size.bit_length())
         times = 0 if has_fetched and before is None and not broken_off else 1
         if before is not None and not before.broken_off:
-            if broken_off and self.memory > tuning.MEMORY:
+            if broken_off and self.memory > tuning.FEW:
                 seconds, broken_off = tuning.DOUBLED * seconds, False
             if not broken_off:
                 times = min(before.times + 1, self.memory)
@@ -174,12 +174,12 @@ class Experience:
         tried again until the sizes of the relations have doubled and these measurements are
         dropped."""
         known = self.taken.get(case, {}).get(size.bit_length())
-        return known is not None and known.broken_off and known.times >= tuning.MOST_ATTEMPTS
+        return known is not None and known.broken_off and known.times >= tuning.FEW
 
     def note_runaway(self, case: Case, size: int, seconds: float) -> None:
         """A run took many times as long as another strategy, and was interrupted."""
         self.taken.setdefault(case, {})[size.bit_length()] = Taken(
-            size, seconds, broken_off=True, times=tuning.MOST_ATTEMPTS
+            size, seconds, broken_off=True, times=tuning.FEW
         )
         self.is_news = True
 
@@ -236,15 +236,15 @@ class Experience:
         for case in cases:
             found = self.taken.get(case, {}).get(size.bit_length())
             if case != taken and found is not None:
-                is_doubtful = found.times <= tuning.FEW_RUNS and not found.broken_off
-                new, old = tuning.NEW_EXPLORATION_SHARE, tuning.EXPLORATION_SHARE
+                is_doubtful = found.times <= tuning.FEW and not found.broken_off
+                new, old = tuning.INVESTMENT, tuning.SMALL_SHARE
                 found.credit += (new if is_doubtful else old) * seconds
 
     def try_again(self, case: Case, size: int) -> None:
         """A slower case is being tried again: its old measurements count for less."""
         found = self.taken.get(case, {}).get(size.bit_length())
         if found is not None:
-            found.credit, found.times = 0.0, min(found.times, tuning.FEW_RUNS)
+            found.credit, found.times = 0.0, min(found.times, tuning.FEW)
 
     def prefers_recomputing(self, case: Case, size: int) -> bool | None:
         """Whether recomputing is faster; None if that is not measured."""
@@ -261,9 +261,9 @@ class Experience:
         known = self.taken.get(case, {}).get(size.bit_length())
         differentials = self.expected(case, size)
         if known is not None and known.times == 0:
-            return tuning.FIRST_FETCH_DISCOUNT * differentials
+            return differentials / tuning.DOUBLED
         if known is None and self.reads_lake:
-            return tuning.LAKE_GUESS_DISCOUNT * differentials
+            return differentials / tuning.TIME_LIMIT_FACTOR
         return differentials
 
     def forget(self, case: Case, size: int) -> None:
@@ -277,7 +277,7 @@ class Experience:
         if differentials > naive:
             if known is not None:
                 known.seconds *= tuning.DECAY
-        elif differentials > tuning.CLOSE_RATIO * naive:
+        elif differentials > naive / tuning.DOUBLED:
             self.naive *= tuning.DECAY
 
     def lines(self) -> Iterator[str]:
@@ -300,11 +300,11 @@ def _is_news(seconds: float, stored: float) -> bool:
 def _beyond(smaller: list[Taken], size: int, reads_lake: bool) -> float:
     """The estimate beyond the largest measured size. It continues the last growth. In the lake an
     interrupted run is scaled by the number of rows."""
-    last, growing = smaller[-1], tuning.LAKE_GROWTH if reads_lake else tuning.GROWTH
+    last = smaller[-1]
     if last.broken_off:
         return last.at_least * (size / last.size if reads_lake else 1.0)
     slopes = [
         (after.seconds - before.seconds) / (after.size - before.size)
         for before, after in pairwise(smaller[-2:])
     ]
-    return last.seconds + sum(growing * max(0.0, each) * (size - last.size) for each in slopes)
+    return last.seconds + sum(max(0.0, each) * (size - last.size) for each in slopes)

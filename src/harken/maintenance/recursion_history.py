@@ -46,13 +46,13 @@ class Pick:
 
 @dataclass(slots=True)
 class Mean:
-    """The mean of the last `LONG_MEMORY` times."""
+    """The mean of the last `MANY_RUNS` times."""
 
     seconds: float = 0.0
     times: int = 0
 
     def note(self, seconds: float) -> None:
-        self.times = min(self.times + 1, tuning.LONG_MEMORY)
+        self.times = min(self.times + 1, tuning.MANY_RUNS)
         self.seconds += (seconds - self.seconds) / self.times
 
 
@@ -61,7 +61,6 @@ class RecursionHistory(Investment):
     """The times of each strategy of a recursive node, and the time that storing its rows has saved
     or cost. Rederivation needs no stored rows."""
 
-    share: float = field(default_factory=lambda: tuning.RECURSION_INVESTMENT)
     regret: float = 0.0
     """The seconds that changes with stored rows have taken longer than without."""
     last: Strategy = Strategy.UNCHANGED
@@ -88,7 +87,7 @@ class RecursionHistory(Investment):
         )
         self.same = self.same + 1 if settles else 0
         self.largest = max(size, self.largest) if settles else 0
-        self.untimed_left = tuning.UNTIMED_CHANGES if self.same >= tuning.SETTLED_AFTER else 0
+        self.untimed_left = tuning.MANY_RUNS if self.same >= tuning.MANY_RUNS else 0
         self.last = strategy
 
     def pick(
@@ -110,7 +109,7 @@ class RecursionHistory(Investment):
         if not cases:
             return Pick(Strategy.NAIVE, (Strategy.NAIVE, changed))
         case = known.best_of(cases, size, _trial)
-        longest = tuning.RECOMPUTE_TRIAL_FACTOR * known.expected(case, size)
+        longest = tuning.SEVERAL_TIMES * known.expected(case, size)
         if not is_tried and naive is not None and naive < longest:
             return Pick(Strategy.NAIVE, (Strategy.NAIVE, changed), tuple(cases))
         best = Strategy.EXTERNAL if case[0] in (REDERIVED_INTO_ROWS, Strategy.EXTERNAL) else case[0]
@@ -131,7 +130,7 @@ class RecursionHistory(Investment):
     def is_cold(self, strategy: str) -> bool:
         """Whether the statements of this strategy have not run for a while, so that SQLite prepares
         them again."""
-        is_early = self.trial_changes_left >= tuning.WARM_TRIAL_CHANGES
+        is_early = self.trial_changes_left >= tuning.FEW // 2
         return bool(self.trial_changes_left) and (strategy != self.last or is_early)
 
     def rederivation_limit(
@@ -140,16 +139,12 @@ class RecursionHistory(Investment):
         """The time limit of rederivation, in seconds, after which another strategy is used
         instead."""
         naive = known.naive_seconds
-        first = (
-            tuning.FIRST_LAKE_REDERIVATION_LIMIT
-            if known.reads_lake
-            else tuning.FIRST_REDERIVATION_LIMIT
-        )
+        first = tuning.first_run_limit(known.reads_lake)
         limit = first if naive is None else tuning.TIME_LIMIT_FACTOR * naive
         if stored and known.is_measured((Strategy.MATERIALIZED, changed), size):
             expected = known.expected((Strategy.MATERIALIZED, changed), size)
             limit = min(limit, tuning.TIME_LIMIT_FACTOR * expected)
-        return max(limit, tuning.SHORTEST_LIMIT)
+        return max(limit, tuning.SHORT_RUN)
 
     def runaway_limit(
         self, known: Experience, changed: frozenset[str], size: int, requested: str
@@ -163,12 +158,8 @@ class RecursionHistory(Investment):
         ]
         others += [known.naive_seconds] if known.naive_seconds is not None else []
         least = min(others, default=0.0)
-        first = (
-            tuning.FIRST_LAKE_REDERIVATION_LIMIT
-            if known.reads_lake
-            else (tuning.FIRST_REDERIVATION_LIMIT)
-        )
-        return tuning.RUNAWAY_FACTOR * max(least, first)
+        first = tuning.first_run_limit(known.reads_lake)
+        return tuning.MANY_TIMES * max(least, first)
 
     def note_without_rows(self, seconds: float) -> None:
         """A change took this many seconds without stored rows."""
@@ -191,7 +182,7 @@ class RecursionHistory(Investment):
     def give_up_rows(self, known: Experience) -> None:
         """Stored rows did not pay. They are tried again when changes without them have taken
         longer."""
-        enough = (known.naive_seconds or 0.0) / self.share
+        enough = (known.naive_seconds or 0.0) / tuning.INVESTMENT
         self.regret, self.spent = 0.0, 0.0
         self.trial = tuning.DOUBLED * max(self.trial, enough)
 
@@ -207,4 +198,4 @@ def _named(strategy: str) -> Strategy:
 
 def _trial(seconds: float) -> int:
     """The number of changes in a trial of a strategy that is expected to take this many seconds."""
-    return tuning.TRIAL_CHANGES if seconds < tuning.COLD_STATEMENT_SECONDS else 1
+    return tuning.FEW if seconds < tuning.SHORT_RUN else 1

@@ -172,7 +172,7 @@ class RecursionUpdate:
         node = self.node
         return node.history.experience(
             lambda: self.chooser.experience(node) or self.chooser.begin_experience(node),
-            tuning.LONG_MEMORY,
+            tuning.MANY_RUNS,
         )
 
     def _run_measured(self, decision: Decision) -> Strategy:
@@ -197,7 +197,7 @@ class RecursionUpdate:
         naive, started = known.naive_seconds, self._clock()
         is_new = not known.is_measured((strategy, self.case), self.size)
         if strategy is Strategy.MATERIALIZED and is_new and naive is not None:
-            limit = tuning.RECOMPUTE_TRIAL_FACTOR * max(naive, tuning.FIRST_REDERIVATION_LIMIT)
+            limit = tuning.SEVERAL_TIMES * max(naive, tuning.FIRST_RUN)
             if self._try_limited(strategy, known, limit):
                 self._note(strategy, started, known, was_stored)
                 return strategy
@@ -233,7 +233,7 @@ class RecursionUpdate:
         is_fresh, self.node.is_fresh = self.node.is_fresh, False
         if strategy == Strategy.NAIVE:
             known.note_naive(took, is_first=is_fresh)
-        is_planning = is_fresh and took < tuning.LONGEST_PLANNING
+        is_planning = is_fresh and took < tuning.FIRST_RUN
         if is_planning or self._is_cold(strategy, took, known):
             return
         known.note((strategy, self.case), self.size, took)
@@ -249,7 +249,7 @@ class RecursionUpdate:
         used = Strategy.EXTERNAL if strategy == REDERIVED_INTO_ROWS else strategy
         if not known.is_measured(case, self.size) or not history.is_cold(used):
             return False
-        if took <= tuning.RECOMPUTE_TRIAL_FACTOR * known.expected(case, self.size):
+        if took <= tuning.SEVERAL_TIMES * known.expected(case, self.size):
             return True
         history.trial_changes_left = 0
         return False

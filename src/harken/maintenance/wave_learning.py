@@ -134,7 +134,7 @@ class WaveLearning:
             return
         spent = measured.spent(node)
         may_record = isinstance(node, DerivedNode) or measured.experience(node) is not None
-        if spent >= tuning.SHORTEST_RECORDED_RUN or (measured.is_large and may_record):
+        if spent >= tuning.SHORT_RUN or (measured.is_large and may_record):
             self._note(node, strategy, spent)
 
     def note_broken_off(self, node: Node, strategy: Strategy) -> None:
@@ -142,7 +142,7 @@ class WaveLearning:
 
     def _note(self, node: Node, strategy: Strategy, spent: float, broken_off: bool = False) -> None:
         known = self.measured.note_experience(node)
-        too_long = broken_off and spent >= tuning.LONGEST_PLANNING
+        too_long = broken_off and spent >= tuning.FIRST_RUN
         if too_long or self._fresh.isdisjoint(self.measured.with_below(node)):
             has_fetched = self._connection.fetched > self._fetched
             known.note(*self.measured.case(node, strategy), spent, broken_off, has_fetched)
@@ -150,7 +150,7 @@ class WaveLearning:
 
     def _note_naive(self, node: Node, took: float) -> None:
         known = self.measured.experience(node)
-        if known is None and took >= tuning.SHORTEST_RECORDED_RUN:
+        if known is None and took >= tuning.SHORT_RUN:
             known = self.measured.note_experience(node)
         if known is not None:
             known.note_naive(took)
@@ -207,7 +207,7 @@ class WaveLearning:
         if known is None or self.measured.prefers_recomputing(node):
             return
         spent = self.measured.spent(node)
-        if spent < tuning.SHORTEST_RECORDED_RUN or not known.wants_sample(spent):
+        if spent < tuning.SHORT_RUN or not known.wants_sample(spent):
             return
         try:
             work, fetched = query(node), self._connection.fetched

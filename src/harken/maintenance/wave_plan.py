@@ -197,9 +197,7 @@ class WavePlan:
         if not node.table.holds():
             return Decision(Strategy.SKIPPED, DecisionReason.NOT_BUILT, build=(node,))
         changed = frozenset(self.sizes.keys() & node.part.influents.keys())
-        interim = self._recompute_until_planned(
-            node, FOLLOWED_TOTALS, changed, tuning.REBUILT_TOTALS_COST
-        )
+        interim = self._recompute_until_planned(node, FOLLOWED_TOTALS, changed)
         if interim is not None:
             return interim.instead(Strategy.SKIPPED)
         return FOLLOWED
@@ -294,23 +292,18 @@ class WavePlan:
         return verdict
 
     def _recompute_until_planned(
-        self,
-        node: Node,
-        method: MaintenanceStrategy,
-        changed: frozenset[str],
-        times: float = 1.0,
+        self, node: Node, method: MaintenanceStrategy, changed: frozenset[str]
     ) -> Decision | None:
         """The decision to recompute until a plan pays: planning for this combination of changed
-        relations would take longer than all recomputing done for lack of a plan, this time included
-        (`times` recomputations). None if the plan may be made."""
-        if len(changed) < tuning.MANY_CHANGED_RELATIONS or self._has_no_choice(node):
+        relations would take longer than all recomputing done for lack of a plan, this time
+        included. None if the plan may be made."""
+        if len(changed) < tuning.FEW or self._has_no_choice(node):
             return None
         to_plan = method.planning_seconds(node, changed)
         if to_plan < tuning.SHORT_PLANNING:
             return None
-        without_plan = node.seconds_without_plan.get(
-            changed, 0.0
-        ) + times * self.chooser.naive_seconds(node)
+        waited = node.seconds_without_plan.get(changed, 0.0)
+        without_plan = waited + self.chooser.naive_seconds(node)
         if without_plan >= to_plan:
             return None
         numbers = {"plan_seconds": to_plan, "waited_seconds": without_plan}

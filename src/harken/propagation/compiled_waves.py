@@ -34,7 +34,7 @@ from harken.engines.protocol import (
 from harken.errors import HarkenError
 from harken.ir.clauses import Atom, atoms
 from harken.ir.relations import Kind, Relation
-from harken.maintenance import tuning
+from harken.maintenance import capacities, tuning
 from harken.maintenance.chooser import Chooser
 from harken.maintenance.decisions import Decision, DecisionReason
 from harken.maintenance.nodes import DerivedNode, Node, Planning, TotalsNode, ViewNode
@@ -48,6 +48,8 @@ from harken.propagation.graph import Graph
 from harken.propagation.wave import ViewChange, Wave
 
 SMALL = frozenset({Strategy.INCREMENTAL, Strategy.TOTALS})
+COMPILED_AFTER = tuning.FEW
+"""The wave of a set of changed relations is compiled after this many interpreted ones."""
 
 
 class NotCompiled(Exception):
@@ -74,7 +76,7 @@ class WaveHistory:
     """The history of the waves of one set of changed relations."""
 
     interpreted: int = 0
-    due: int = tuning.COMPILED_AFTER
+    due: int = field(default_factory=lambda: COMPILED_AFTER)
     """The wave is compiled after this many interpreted ones."""
     program: Program | None = None
     left: int = 0
@@ -152,7 +154,7 @@ class CompiledWaves:
             self._forget()
         known = self._known.get(stored)
         if known is None:
-            if len(self._known) >= tuning.MOST_COMPILED:
+            if len(self._known) >= capacities.MOST_COMPILED:
                 return
             known = self._known[stored] = WaveHistory()
         known.interpreted += 1
@@ -187,7 +189,7 @@ class CompiledWaves:
         planned = self._planned(stored)
         same = before and planned and planned.strategies() == before.strategies
         if same and not known.missed:
-            known.left = tuning.RUNS_OF_COMPILED
+            known.left = tuning.UNTIMED_WAVES
             return
         if before is not None:
             known.program = None
@@ -195,8 +197,8 @@ class CompiledWaves:
         if planned is not None:
             known.program = self._compiled(planned)
         if known.program is None or known.missed:
-            known.due *= tuning.COMPILED_AGAIN_FACTOR
-        known.left, known.missed = tuning.RUNS_OF_COMPILED, 0
+            known.due *= int(tuning.DOUBLED)
+        known.left, known.missed = tuning.UNTIMED_WAVES, 0
 
     def _planned(self, stored: frozenset[str]) -> PlannedWave | None:
         """The steps for these relations; None if they reach a node that has to be interpreted."""
@@ -261,7 +263,7 @@ class PlannedWave:
             level = min(self._reached)
             for node in self._reached.pop(level).values():
                 self.steps += self._step(node, plan)
-                if len(self._decisions) > tuning.MOST_COMPILED_NODES:
+                if len(self._decisions) > capacities.MOST_COMPILED_NODES:
                     raise NotCompiled
         deltas = [graph.derived[n].delta for n in self._sizes if n in graph.derived]
         captures = graph.captures.by_name
