@@ -6,7 +6,7 @@ A block that has a value Arrow cannot read, such as an infinite date, is read va
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from pyarrow import csv
 from harken.errors import SourceFault
 from harken.sources.kinds.postgresql.postgres_connection import Connection, Place, told
 from harken.sources.kinds.postgresql.postgres_tables import TableColumn
+from harken.sources.kinds.postgresql.postgres_values import ValueType
 
 BLOCK = 4_000_000
 """Bytes that are read before they become a batch."""
@@ -86,34 +87,35 @@ class BlockReader:
         wanted = column.value
         found = pa.concat_arrays(given.chunks)
         if found.type != wanted.arrow or wanted.in_csv is not None:
-            read = Reader(column, refuse_odd=self._refuse_odd)
+            read = reader_of(column.name, wanted, refuse_odd=self._refuse_odd)
             texts = found.to_pylist()
             return pa.array([None if each is None else read(each) for each in texts], wanted.arrow)
         if pa.types.is_floating(found.type):
             finite = pc.is_finite(found)
             if pc.all(finite).as_py() is False:
                 if self._refuse_odd:
-                    raise odd(column, "NaN or an infinity")
+                    raise odd(column.name, "NaN or an infinity")
                 return pc.if_else(finite, found, pa.scalar(None, found.type))
         return found
 
 
-class Reader:
+def reader_of(name: str, value: ValueType, *, refuse_odd: bool) -> Callable[[str], Any]:
     """Makes values of ours of the texts of a column."""
+    if not refuse_odd or value.is_exact:
+        return value.read
 
-    def __init__(self, column: TableColumn, *, refuse_odd: bool) -> None:
-        self._column, self._read, self._refuse_odd = column, column.value.read, refuse_odd
-
-    def __call__(self, text: str) -> Any:
-        found = self._read(text)
-        if found is None and self._refuse_odd:
-            raise odd(self._column, text)
+    def read(text: str) -> Any:
+        found = value.read(text)
+        if found is None:
+            raise odd(name, text)
         return found
 
+    return read
 
-def odd(column: TableColumn, value: str) -> SourceFault:
+
+def odd(column: str, value: str) -> SourceFault:
     return SourceFault(
-        f"the column {column.name} has the value {value}, which no type of Harken holds",
+        f"the column {column} has the value {value}, which no type of Harken holds",
         code="source-changed",
         hint="with odd_values 'null' such values become NULL",
     )

@@ -10,8 +10,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from harken.errors import SourceFault
+from harken.sources.kinds.postgresql.capture_choice import (
+    LOGICAL,
+    POLL,
+    Choice,
+    chosen,
+    log_scripts,
+)
+from harken.sources.kinds.postgresql.log_catalog import LogCatalog
+from harken.sources.kinds.postgresql.logical_server import LogicalServer
 from harken.sources.kinds.postgresql.polled_table import PolledTable
-from harken.sources.kinds.postgresql.postgres_connection import Place
+from harken.sources.kinds.postgresql.postgres_connection import Place, short_id
 from harken.sources.outside import Context, Opened, Option
 
 OPTIONS = (
@@ -37,7 +46,7 @@ class PostgresKind:
     name = "postgresql"
     title = "PostgreSQL"
     options = OPTIONS
-    captures: tuple[str, ...] = ("poll",)
+    captures: tuple[str, ...] = (LOGICAL, POLL)
     is_whole = True
 
     def open(
@@ -52,17 +61,21 @@ class PostgresKind:
                 code="bad-option",
                 hint=f"there are: {', '.join(self.captures)}",
             )
-        polled = PolledTable(
-            place,
-            options["table"],
-            options.get("changed_when"),
-            refuse_odd=options.get("odd_values") == "refuse",
-        )
+        name, odd = options["table"], options["odd_values"]
+        server = place.name if odd == "null" else f"{place.name} ({odd} odd values)"
+        log = LogCatalog(f"harken_{short_id(f'{context.database}|{server}')}")
+        choice = Choice(capture, "") if capture else chosen(place, name, log)
+        polled = PolledTable(place, name, options.get("changed_when"), refuse_odd=odd == "refuse")
+        if choice.capture == POLL:
+            return Opened(polled=polled, server=place.name, table=name, why=choice.why)
         return Opened(
             polled=polled,
-            server=place.name,
-            table=options["table"],
-            why="",
+            followed=LogicalServer(place, log, refuse_odd=odd == "refuse"),
+            server=server,
+            table=name,
+            capture=LOGICAL,
+            why=choice.why,
+            scripts=lambda: log_scripts(place, name, log),
         )
 
 

@@ -19,6 +19,17 @@ KINDS = {
     "m": "materialised view",
     "f": "foreign table",
 }
+TYPE = """
+    WITH RECURSIVE base(type, modifier) AS (
+        SELECT %s::oid, %s::integer
+        UNION ALL
+        SELECT t.typbasetype, t.typtypmod
+        FROM base b JOIN pg_type t ON t.oid = b.type WHERE t.typtype = 'd'
+    )
+    SELECT b.type, b.modifier, coalesce(nullif(e.typbasetype, 0), e.oid, 0)
+    FROM base b JOIN pg_type t ON t.oid = b.type AND t.typtype <> 'd'
+    LEFT JOIN pg_type e ON t.typcategory = 'A' AND e.oid = t.typelem
+"""
 FIND = "SELECT c.oid FROM pg_class c WHERE c.oid = to_regclass(%s)"
 ABOUT = """
     SELECT n.nspname, c.relname, c.relkind, c.relpersistence, c.relreplident, c.reltuples,
@@ -64,6 +75,11 @@ KEYS = """
     ORDER BY NOT i.indisprimary, NOT i.indisreplident, NOT i.indimmediate, x.relname
 """
 
+IDENTITY_PLACES = {"d": 1, "i": 2}
+"""Where a row of `KEYS` says that its index names the rows in the log, by the replica identity."""
+NEVER = -1
+"""A place that is always false."""
+
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
@@ -104,7 +120,8 @@ class OutsideTable:
     key: tuple[str, ...] = ()
     index: str | None = None
     """The index of the key, if the key can identify rows in the log."""
-    is_primary: bool = False
+    identity_key: tuple[str, ...] = ()
+    """The columns by which the log names a row, unless it has the whole row."""
     leaves: dict[int, str] = field(default_factory=dict, compare=False)
     """The partitions that hold the rows."""
 
@@ -149,9 +166,10 @@ def table_of(connection: Connection, oid: int) -> OutsideTable:
             COLUMNS, {"oid": oid}
         )
     )
-    keys = connection.execute(KEYS, [oid]).fetchall()
+    keys = [(*each, False) for each in connection.execute(KEYS, [oid])]
     usable = [each for each in keys if each[3]]  # the log knows rows only by such a key
     chosen = keys[0] if keys and keys[0][1] else next(iter([*usable, *keys]), None)
+    place = IDENTITY_PLACES.get(identity, NEVER)
     return OutsideTable(
         oid=oid,
         schema=schema,
@@ -168,9 +186,15 @@ def table_of(connection: Connection, oid: int) -> OutsideTable:
         columns=columns,
         key=tuple(chosen[4]) if chosen else (),
         index=chosen[0] if chosen and chosen[3] else None,
-        is_primary=bool(chosen and chosen[1]),
+        identity_key=next((tuple(each[4]) for each in usable if each[place]), ()),
         leaves=leaves(connection, oid) if kind == "p" else {},
     )
+
+
+def read_value_type(connection: Connection, type: int, modifier: int) -> ValueType | None:
+    """The values of a type that the log names by its number; None if it was dropped."""
+    row = connection.execute(TYPE, [type, modifier]).fetchone()
+    return None if row is None else value_type(*row)
 
 
 def leaves(connection: Connection, oid: int) -> dict[int, str]:
