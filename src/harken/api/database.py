@@ -35,6 +35,7 @@ from harken.api.user_methods import methods_for
 from harken.api.views import Condition, ViewDescription, Views
 from harken.backup.saving import Backup
 from harken.backup.verification import Verification
+from harken.calculus.rule_findings import Finding
 from harken.consumers.monitors.audience import Listener
 from harken.consumers.monitors.log import Keep
 from harken.consumers.monitors.outbox import OutboxStatus
@@ -136,6 +137,13 @@ class Database:
         """A program of production rules: `db.program(text).run()`. What the text declares and
         states takes effect at once; its rules fire when it is run."""
         return self._programs.define(text, lambda _: None, self.session_lock)
+
+    @exclusive
+    def check(self, text: str, language: str = DATALOG, source: str | None = None) -> list[Finding]:
+        """What the rules of a text, in `datalog` or `amosql`, may do to each other: cycles without
+        end, rules that can never fire, and pairs whose order matters and has no priority. Nothing
+        in the text runs, and nothing of it stays."""
+        return self._programs.check(text, language, source)
 
     @exclusive
     def run_program(

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from harken.api.internals import Internals
 from harken.api.rule_programs import RuleProgram
+from harken.calculus.rule_findings import Finding
 from harken.consumers.monitors.subscription import Subscription
 from harken.database.arguments import check_callable, check_path, check_text
 from harken.database.exclusive import SessionLock
 from harken.database.language_names import DATALOG, SQL
 from harken.database.results import Result
+from harken.errors import TypeFault
+from harken.statements.amosql.session import Session as AmosqlSession
 from harken.statements.datalog.session import DatalogSession
 from harken.statements.language_registry import (
     Monitor,
@@ -41,6 +44,10 @@ def run_options(
         check_callable(warn, "warn")
     directory = None if output is None else Path(output)
     return RunOptions(source, Path(facts), directory, warn, strategy)
+
+
+class _Undone(Exception):
+    """Rolls back what a check has defined."""
 
 
 class Programs:
@@ -92,6 +99,23 @@ class Programs:
         with self.listening(listener):
             source = self._datalog.define(text)
         return RuleProgram(self._internals, self._datalog, source, session_lock)
+
+    def check(self, text: str, language: str, source: str | None) -> list[Finding]:
+        """What the rules of a text may do to each other; nothing of the text stays."""
+        self._internals.check_open()
+        check_text(text, "a program")
+        session = self._sessions[language_named(language).name]
+        if not isinstance(session, DatalogSession | AmosqlSession):
+            raise TypeFault(
+                f"{language} has no rules",
+                code="unsupported",
+                hint="rules are written in AMOSQL and in Datalog",
+            )
+        found: list[Finding] = []
+        with self.listening(lambda _: None), suppress(_Undone), self._internals.alone():
+            found += session.findings(text, source)
+            raise _Undone
+        return found
 
     @contextmanager
     def listening(self, listener: Callable[[Result], None]) -> Iterator[None]:

@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from harken.calculus.influence import InfluenceGraph, may_meet
+from harken.calculus.influence import InfluenceGraph
+from harken.calculus.output_tokens import may_meet
 from harken.calculus.rule_formulas import Bases, Formula, Occurrence, RuleFormulas
 from harken.ir.clauses import literal_variables
 from harken.ir.productions import HeadLiteral

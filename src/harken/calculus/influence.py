@@ -17,9 +17,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from harken.calculus.output_tokens import may_meet
 from harken.calculus.rule_formulas import Bases, Occurrence, RuleFormulas
 from harken.ir.productions import HeadLiteral
-from harken.ir.terms import Constant, Term, Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,25 +105,6 @@ def _directions(literal: HeadLiteral, occurrence: Occurrence) -> tuple[bool, ...
     if occurrence.opaque:
         return (True, False)
     return (literal.deletes == occurrence.negated,)
-
-
-def may_meet(one: Sequence[Term], other: Sequence[Term]) -> bool:
-    """Whether a fact can match both: no constant of one contradicts one of the other, also where a
-    variable is repeated."""
-    bound: dict[tuple[int, Variable], object] = {}
-    for first, second in zip(one, other, strict=True):
-        values = []
-        for side, term in ((0, first), (1, second)):
-            if isinstance(term, Constant):
-                values.append(term.value)
-            elif isinstance(term, Variable) and (side, term) in bound:
-                values.append(bound[side, term])  # type: ignore[arg-type]
-        if len(values) == 2 and values[0] != values[1]:
-            return False
-        for side, term in ((0, first), (1, second)):
-            if isinstance(term, Variable) and values:
-                bound[side, term] = values[0]
-    return True
 
 
 def simplified(graph: InfluenceGraph, above: Mapping[str, frozenset[str]]) -> InfluenceGraph:

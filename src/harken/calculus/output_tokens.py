@@ -11,19 +11,21 @@ opposite effect: a head with P and ¬P needs an anti-join with it (definition 2.
 instance-oriented rule a row of the body is firable if one of its own facts is a net change
 (definition 5.2); a literal is opposed only by the facts of the same instance.
 
+Where the body of a rule says already that a literal is a net change, nothing has to be tested.
+
 Law: a rule is firable if and only if one of these relations is not empty.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 from harken.ir.clauses import Atom, Clause, Comparison, Definition, Literal
 from harken.ir.productions import HeadLiteral, ProductionRule, opposites
 from harken.ir.relations import Kind, Relation, Role
-from harken.ir.terms import Variable
+from harken.ir.terms import Constant, Term, Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ def output_tokens(rule: ProductionRule) -> tuple[OutputTokens, ...]:
     }
     found = []
     for (name, deletes), effect in effects.items():
-        opposite = effects.get((name, not deletes))
+        opposite = effects.get((name, not deletes)) if _may_cancel(rule, name) else None
         target = next(each.relation for each in rule.heads if each.relation.id == name)
         made = _made(rule, "OT", deletes, target)
         row = tuple(Variable(f"X{i}", c.type) for i, c in enumerate(target.columns))
@@ -64,6 +66,8 @@ def firable_instances(rule: ProductionRule) -> Definition:
     instances = rule.instances.relation
     goal = Relation(f"{rule.name} firable", instances.columns, 0, Kind.DERIVED, role=Role.CONDITION)
     row = rule.columns
+    if any(_always_changes(literal, rule) for literal in rule.heads):
+        return Definition(goal, (Clause(Atom(goal, row), (Atom(instances, row),)),))
     clauses = []
     for literal in rule.heads:
         change = Atom(literal.relation, literal.terms, negated=not literal.deletes)
@@ -71,6 +75,45 @@ def firable_instances(rule: ProductionRule) -> Definition:
             body = (Atom(instances, row), change, *apart)
             clauses.append(Clause(Atom(goal, row), body))
     return Definition(goal, tuple(clauses))
+
+
+def _always_changes(literal: HeadLiteral, rule: ProductionRule) -> bool:
+    """Whether the body says that a literal is a net change: it deletes a fact of the body, or
+    inserts one that the body denies, and nothing in the head can take that back."""
+    if any(may_meet(literal.terms, other.terms) for other in opposites(literal, rule.heads)):
+        return False
+    wanted = Atom(literal.relation, literal.terms, negated=not literal.deletes)
+    return all(wanted in clause.body for clause in rule.instances.clauses)
+
+
+def _may_cancel(rule: ProductionRule, name: str) -> bool:
+    """Whether two instances of a rule may insert and delete the same fact of a relation."""
+    of_relation = [each for each in rule.heads if each.relation.id == name]
+    return any(
+        may_meet(one.terms, other.terms)
+        for one in of_relation
+        for other in of_relation
+        if one.deletes and not other.deletes
+    )
+
+
+def may_meet(one: Sequence[Term], other: Sequence[Term]) -> bool:
+    """Whether a fact can match both: no constant of one contradicts one of the other, also where a
+    variable is repeated. Variables of one and the other are different ones."""
+    bound: dict[tuple[int, Variable], object] = {}
+    for pair in zip(one, other, strict=True):
+        values = []
+        for side, term in enumerate(pair):
+            if isinstance(term, Constant):
+                values.append(term.value)
+            elif isinstance(term, Variable) and (side, term) in bound:
+                values.append(bound[side, term])  # type: ignore[arg-type]
+        if len(values) == 2 and values[0] != values[1]:
+            return False
+        for side, term in enumerate(pair):
+            if isinstance(term, Variable) and values:
+                bound[side, term] = values[0]
+    return True
 
 
 def _apart(literal: HeadLiteral, rule: ProductionRule) -> Iterator[tuple[Literal, ...]]:

@@ -17,6 +17,7 @@ import harken
 from harken.cli import (
     apply,
     backup_commands,
+    checking,
     commands,
     detached_actions,
     querying,
@@ -30,6 +31,7 @@ COMMANDS = (
     running.run,
     querying.query,
     running.watch,
+    checking.check,
     apply.apply,
     commands.shell,
     commands.explain,

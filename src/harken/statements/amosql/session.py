@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from harken.calculus.rule_findings import Finding
 from harken.consumers.rules.rules import Rules
 from harken.database.actions import RollbackRequest
 from harken.database.evaluation import Frame
@@ -23,11 +24,13 @@ from harken.statements.amosql import steps
 from harken.statements.amosql.build import Builder
 from harken.statements.amosql.interface import argument_of
 from harken.statements.amosql.rule_definitions import create_rule, delete_rule
+from harken.statements.amosql.rule_influences import findings_of
 from harken.statements.amosql.schema_changes import change_schema
 from harken.statements.language_registry import NO_OPTIONS, RunOptions
 from harken.values.types import Type
 
 READS = (steps.ShowRows, steps.PrintValues)
+DEFINING = (syntax.CreateType, syntax.CreateFunction, syntax.CreateRule)
 CACHED_STEPS = 2048
 
 
@@ -55,6 +58,20 @@ class Session:
             if error.code == "unknown-variable" and error.span is not None and error.text is None:
                 error.hint = COMMENTS if follows_minus_minus(text, error.span.start) else error.hint
             error.locate(text, options.source)
+            raise
+
+    def findings(self, text: str, source: str | None = None) -> list[Finding]:
+        """What the rules of a text may do to each other. Only what it creates takes effect, and
+        the caller rolls that back."""
+        try:
+            for each in statements(text):
+                if isinstance(each.statement, DEFINING):
+                    self.execute(each)
+            catalog = self._runtime.catalog
+            programs = {name: self._rules.compiled(name).program for name in catalog.rules}
+            return findings_of(catalog.rules, catalog, programs)
+        except HarkenError as error:
+            error.locate(text, source)
             raise
 
     def close(self) -> None:

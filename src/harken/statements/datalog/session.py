@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harken.calculus.rule_findings import Finding
 from harken.consumers.programs.cycle import Choose, Firings
 from harken.consumers.programs.program_runs import Programs
 from harken.database.changes import Change
@@ -27,11 +28,15 @@ from harken.lang.datalog.parser import Program, parse
 from harken.statements.datalog import files
 from harken.statements.datalog.declarations import Schema, ignored
 from harken.statements.datalog.facts import Facts, located
+from harken.statements.datalog.production_checks import findings_of
 from harken.statements.datalog.production_programs import WrittenProgram, compile_program
 from harken.statements.datalog.reading import Reading, column_types
 from harken.statements.datalog.script_output import Changed, Output, Size
 from harken.statements.language_registry import NO_OPTIONS, Monitor, RunOptions
 from harken.values.rows import Row
+
+ACTING = (syntax.Run, syntax.Activation, syntax.Query, syntax.Monitor, syntax.Commit)
+"""Steps that say nothing about the rules of a text."""
 
 
 class DatalogWarning(UserWarning):
@@ -147,6 +152,26 @@ class DatalogSession:
             return found
         except HarkenError as error:
             error.locate(source.text, None)
+            raise
+
+    def findings(self, text: str, source: str | None = None) -> list[Finding]:
+        """What the production rules of a text may do to each other. The caller rolls back what it
+        declares and states."""
+        try:
+            written = write_out(expand(parse(text), self.components))
+            kept = tuple(each for each in written.statements if not isinstance(each, ACTING))
+            run = _Run(
+                self, replace(written, statements=kept), NO_OPTIONS, _ignore, WrittenProgram()
+            )
+            run.run()
+            given = {
+                each.relation
+                for each in kept
+                if isinstance(each, syntax.Directive) and each.kind == "input"
+            }
+            return findings_of(run.productions, self.runtime, given)
+        except HarkenError as error:
+            error.locate(text, source)
             raise
 
     def close(self) -> None:
@@ -304,6 +329,10 @@ class _Run:
                 types=column_types(known),
             )
         )
+
+
+def _ignore(message: str, span: Span) -> None:
+    """A warning that nobody asked for."""
 
 
 def _defines(statement: syntax.Statement) -> bool:

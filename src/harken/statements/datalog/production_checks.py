@@ -1,0 +1,56 @@
+"""What the analysis says of a program of production rules before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from harken.calculus.influence import influence_graph, simplified
+from harken.calculus.rule_findings import (
+    Finding,
+    cycles,
+    dead_rules,
+    influences_of,
+    unordered,
+    writes_of,
+)
+from harken.calculus.rule_formulas import Bases, RuleFormulas, bases_of, formulas_of
+from harken.consumers.programs.compiled_programs import CompiledProgram
+from harken.database.runtime import Runtime
+from harken.ir.clauses import Definition
+from harken.statements.datalog.production_programs import WrittenProgram, compile_program
+
+
+def formulas_and_bases(program: CompiledProgram) -> tuple[tuple[RuleFormulas, ...], Bases]:
+    """The formulas of all rules, and what their derived relations depend on."""
+    definitions: dict[str, Definition] = {}
+    for each in program.rules:
+        definitions |= each.instances.definitions
+    formulas = tuple(each for rule in program.rules for each in formulas_of(rule.rule))
+    return formulas, bases_of(definitions)
+
+
+def findings_of(
+    written: WrittenProgram, runtime: Runtime, given: Collection[str] = ()
+) -> list[Finding]:
+    """`given` are relations that get rows from elsewhere."""
+    if not written.rules:
+        return []
+    program = compile_program(written, runtime)
+    formulas, bases = formulas_and_bases(program)
+    graph = simplified(influence_graph(formulas, bases), program.above)
+    names = [each.name for each in program.rules]
+    writes = {each.rule.name: writes_of(each) for each in formulas}
+    influences = influences_of(graph)
+    empty = {
+        each.relation.id: each.relation.name
+        for rule in formulas
+        for each in rule.body.positive
+        if not each.opaque
+        and each.relation.name not in given
+        and runtime.engine.is_empty(each.relation)
+    }
+    return [
+        *cycles(names, influences, writes),
+        *dead_rules(formulas, empty),
+        *unordered(names, influences, writes, program.above),
+    ]
