@@ -52,6 +52,7 @@ def good_calls(tmp_path: Path) -> dict[str, dict[str, Any]]:
         "sql": {"text": "SELECT 1"},
         "datalog": {"text": "?- e(x).", "facts": tmp_path, "output": tmp_path},
         "program": {"text": "rule r: e(x) -> !e(x)."},
+        "check": {"text": "rule r: e(x) -> !e(x).", "language": "datalog", "source": "x"},
         "run_program": {
             "language": "sql",
             "text": "SELECT 1",

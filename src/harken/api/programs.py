@@ -104,6 +104,9 @@ class Programs:
         """What the rules of a text may do to each other; nothing of the text stays."""
         self._internals.check_open()
         check_text(text, "a program")
+        check_text(language, "the name of a language")
+        if source is not None:
+            check_text(source, "the name of the text")
         session = self._sessions[language_named(language).name]
         if not isinstance(session, DatalogSession | AmosqlSession):
             raise TypeFault(

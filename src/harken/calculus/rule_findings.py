@@ -58,7 +58,7 @@ def cycles(
     rules: Sequence[str], influences: Iterable[Influence], writes: Mapping[str, Writes]
 ) -> list[Finding]:
     """The groups of rules that may trigger each other without end."""
-    positive = [each for each in influences if each.adds]
+    positive = sorted((each for each in influences if each.adds), key=lambda each: each.by)
     after: dict[str, dict[str, str]] = {name: {} for name in rules}
     for each in positive:
         after[each.source].setdefault(each.target, each.by)

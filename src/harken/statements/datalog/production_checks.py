@@ -41,16 +41,32 @@ def findings_of(
     names = [each.name for each in program.rules]
     writes = {each.rule.name: writes_of(each) for each in formulas}
     influences = influences_of(graph)
-    empty = {
-        each.relation.id: each.relation.name
+    empty = _empty(formulas, runtime, given)
+    dead = dead_rules(formulas, empty)
+    without = {each.rules[0] for each in dead}
+    alive = [name for name in names if name not in without]
+    acting = [each for each in influences if not without.intersection((each.source, each.target))]
+    return [
+        *cycles(alive, acting, writes),
+        *dead,
+        *unordered(alive, acting, writes, program.above),
+    ]
+
+
+def _empty(
+    formulas: tuple[RuleFormulas, ...], runtime: Runtime, given: Collection[str]
+) -> dict[str, str]:
+    """The relations that nothing gives rows to, by id. A program without any facts gets them from
+    elsewhere, and says nothing about that."""
+    read = {
+        each.relation.id: each.relation
         for rule in formulas
         for each in rule.body.positive
         if not each.opaque
-        and each.relation.name not in given
-        and runtime.engine.is_empty(each.relation)
     }
-    return [
-        *cycles(names, influences, writes),
-        *dead_rules(formulas, empty),
-        *unordered(names, influences, writes, program.above),
-    ]
+    empty = {
+        name: relation.name
+        for name, relation in read.items()
+        if relation.name not in given and runtime.engine.is_empty(relation)
+    }
+    return empty if len(empty) < len(read) else {}
