@@ -81,7 +81,7 @@ class _Written:
         hierarchy = self.catalog.hierarchy
         wanted = None if types is None else {a for t in types for a in hierarchy.ancestors(t)}
         for relation in self.catalog.stored_relations():
-            own = relation.name.removeprefix("extent ")
+            own = relation.columns[0].type.name
             if is_extent(relation) and (wanted is None or own in wanted or own in (types or ())):
                 into[relation.id] = f"the objects of {own}"
 
