@@ -10,10 +10,11 @@ happens.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from harken.api.database import Database
-from harken.database.function_tables import SqlTables
+from harken.database.function_tables import SqlTables, table_of
 from harken.database.json_values import reader
 from harken.database.language_names import DATALOG
 from harken.database.permissions import Privilege, Role
@@ -32,6 +33,15 @@ Rows = Mapping[str, Sequence[Sequence[Any]]]
 
 
 def apply(db: Database, insert: Rows, delete: Rows) -> None:
+    transactions = db.internals.transactions
+    if len(insert) + len(delete) == 1 and not (transactions.active or transactions.in_block):
+        # One statement, which needs no savepoint beside its transaction.
+        change = _insert_rows if insert else _delete_rows
+        ((name, rows),) = (insert or delete).items()
+        with db.session_lock:
+            db.internals.check_open()
+            transactions.alone(partial(change, db, name, rows))
+        return
     with db.transaction():
         for name, rows in delete.items():
             delete_rows(db, name, rows)
@@ -41,25 +51,33 @@ def apply(db: Database, insert: Rows, delete: Rows) -> None:
 
 def delete_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
     """Of equal rows one is deleted."""
-    runtime = db.internals.runtime
     with db.internals.transactions.statement():
-        function = _function(runtime, name, Privilege.DELETE)
-        if function.language == DATALOG:
-            delete_facts(db, function.name, rows)
-        else:
-            refuse_deletion(function)
-            runtime.engine.remove_many(*_stored(runtime, name, function, rows))
+        _delete_rows(db, name, rows)
 
 
 def insert_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
-    runtime = db.internals.runtime
     with db.internals.transactions.statement():
-        function = _function(runtime, name, Privilege.INSERT)
-        if function.language == DATALOG:
-            insert_facts(db, function.name, rows)
-        else:
-            refuse_rows(function)
-            _insert(runtime, *_stored(runtime, name, function, rows))
+        _insert_rows(db, name, rows)
+
+
+def _delete_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
+    runtime = db.internals.runtime
+    function = _function(runtime, name, Privilege.DELETE)
+    if function.language == DATALOG:
+        delete_facts(db, function.name, rows)
+    else:
+        refuse_deletion(function)
+        runtime.engine.remove_many(*_stored(runtime, name, function, rows))
+
+
+def _insert_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
+    runtime = db.internals.runtime
+    function = _function(runtime, name, Privilege.INSERT)
+    if function.language == DATALOG:
+        insert_facts(db, function.name, rows)
+    else:
+        refuse_rows(function)
+        _insert(runtime, *_stored(runtime, name, function, rows))
 
 
 def delete_facts(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
@@ -86,7 +104,7 @@ def _insert(runtime: Runtime, relation: Relation, rows: list[Row]) -> None:
 def _stored(
     runtime: Runtime, name: str, function: Function, rows: Sequence[Sequence[Any]]
 ) -> tuple[Relation, list[Row]]:
-    table = _table(runtime, name, function)
+    table = _table(name, function)
     readers = [reader(column.type) for column in table.columns]
     encoders = [runtime.objects.encoder(column.type) for column in table.columns]
     found = []
@@ -124,13 +142,11 @@ def _function(runtime: Runtime, name: str, privilege: Privilege) -> Function:
     return function
 
 
-def _table(runtime: Runtime, name: str, function: Function) -> Table:
+def _table(name: str, function: Function) -> Table:
     if function.kind is not FunctionKind.STORED or function.materialized:
         raise TypeFault(
             f"{name} is derived, and only stored rows can be inserted and deleted",
             code="not-updatable",
             hint="change what it is derived from",
         )
-    table = SqlTables(runtime.catalog).table(name)
-    assert table is not None
-    return table
+    return table_of(function)

@@ -23,9 +23,11 @@ from harken.errors import ValueFault
 from harken.values.builtin_functions import show_timestamp
 from harken.values.rows import Row
 from harken.values.types import (
+    BOOLEAN,
     DATE,
     INTEGER,
     NUMBER,
+    TEXT,
     TIMESTAMP,
     Type,
     is_decimal,
@@ -94,15 +96,21 @@ def row_reader(types: Sequence[Type]) -> Callable[[Sequence[Any]], Row]:
     return read
 
 
+READ_ALREADY: dict[Type, type] = {INTEGER: int, TEXT: str, BOOLEAN: bool}
+"""Types whose values JSON has, too."""
+
+
 def reader(type_: Type) -> Callable[[Any], Any]:
     """
     >>> reader(DATE)("2026-01-31"), reader(Type("item"))("#[item 7]")
     (datetime.date(2026, 1, 31), #[item 7])
     """
 
+    read_already = READ_ALREADY.get(type_)
+
     def read(value: Any) -> Any:
-        if value is None:
-            return None
+        if value is None or type(value) is read_already:
+            return value
         try:
             return _read(value, type_)
         except (ValueError, decimal.InvalidOperation):

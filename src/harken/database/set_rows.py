@@ -20,10 +20,15 @@ def add_rows(engine: Engine, relation: Relation, rows: Sequence[Row], hint: str)
         return
     engine.expect(relation, rows)
     for row in dict.fromkeys(rows):
-        if engine.contains(relation, row):
-            continue
         key = relation.key
-        if key is not None and engine.matching(relation, {i: row[i] for i in key}):
+        if key is None:
+            if not engine.contains(relation, row):
+                engine.insert_many(relation, [row])
+            continue
+        there = engine.matching(relation, {i: row[i] for i in key})
+        if row in there:
+            continue
+        if there:
             raise IntegrityError(
                 f"{relation.name} already has a row with this key", code="row-exists", hint=hint
             )
