@@ -41,7 +41,7 @@ from harken.statements.amosql import foreign
 from harken.statements.amosql.build import syntax_of
 from harken.statements.amosql.rule_definitions import AmosqlRules
 from harken.statements.language_registry import language_named
-from harken.statements.sql.compiled_continual import query_compiler
+from harken.statements.sql.compiled_continual import query_compiler, stop_tester
 from harken.statements.sql.constraint_queries import compile_constraints
 from harken.statements.sql.materialized_views import KeptViews
 from harken.statements.sql.restricted import SqlConditions
@@ -73,11 +73,14 @@ def _assemble(runtime: Runtime) -> Internals:
     constraints = Constraints(runtime, network, compile_constraints)
     rules = Rules(runtime, network, check_phase, AmosqlRules(runtime))
     continual = ContinualQueries(runtime, network, query_compiler(runtime))
+    continual.stop_holds = stop_tester(runtime, continual.compile)
     runtime.rules = rules
     runtime.monitors = AllWatchers((monitors, continual))
     programs = Programs(runtime, network, check_phase)
-    for consumer in (monitors, materialized, constraints, rules, programs, continual.answers):
+    for consumer in (monitors, materialized, constraints, rules, programs):
         reactions.register(consumer)
+    reactions.register(continual.answers)
+    reactions.register(continual.coupled)
     reactions.synchronise()
     transactions = continual.transactions = Transactions(runtime, reactions)
     sources = SessionSources(runtime, transactions)

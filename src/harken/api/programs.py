@@ -68,6 +68,7 @@ class Programs:
         assert isinstance(sql, SqlSession)
         assert isinstance(datalog, DatalogSession)
         self._sql, self._datalog = sql, datalog
+        internals.continual.run_statement = lambda text: sql.execute(text, None, None)
 
     def run(
         self, language: str, text: str, listener: Callable[[Result], None], options: RunOptions

@@ -81,8 +81,6 @@ class Answers(Consumer):
         """Queries that cannot be compiled here, and why."""
         self._state: tuple[int, int] = (-1, -1)
         """The schema and the version of the queries that the network follows."""
-        self._fresh: dict[int, Counter[Row]] = {}
-        """The answers of queries that began in the open transaction, when they began."""
         self._redefined: dict[int, tuple[tuple[Column, ...], Counter[Row]] | None] = {}
         """The columns and answers of queries before the open transaction redefined what they read;
         None if they could not be computed."""
@@ -154,15 +152,35 @@ class Answers(Consumer):
     def begin(self, query: InstalledQuery, answer: Counter[Row]) -> None:
         """In a transaction: this is the answer of an execution, from which changes count."""
         self.records.forget(query.number)
-        if query.follows == "differential":
-            self._fresh[query.number] = answer
-        else:
+        if query.follows == "naive":
             self.records.add(query.number, answer)
+
+    def start(self, number: int) -> None:
+        """In a transaction that has begun to watch a query: what changed before does not count."""
+        self._runtime.reactions.check_phase.run(IMMEDIATE)
+        self._drop_received(number)
+        self._redefined.pop(number, None)
+
+    def _drop_received(self, number: int) -> None:
+        """Savepoints hold the list that there was before."""
+        self._received = [each for each in self._received if _number(each.view) != number]
+
+    def switch(self, query: InstalledQuery) -> None:
+        """In a transaction: find the difference in another way from now on, with the answer of the
+        last execution as before."""
+        self._runtime.reactions.check_phase.run(IMMEDIATE)
+        number, weights = query.number, self.rows(query)
+        weights.subtract(self.records.rows(number))
+        if query.follows == "differential":
+            weights.subtract(self._net().get(number, Counter()))
+            self._drop_received(number)
+        self.records.forget(number)
+        self.records.add(number, weights)
 
     def forget_query(self, number: int) -> None:
         """In a transaction: the query is gone."""
         self.records.forget(number)
-        self._fresh.pop(number, None)
+        self._drop_received(number)
 
     # --- changes of the schema -----------------------------------------------------------------
 
@@ -253,28 +271,28 @@ class Answers(Consumer):
         self.records.note_trouble(view.number, FAILING, error.message)
 
     def snapshot(self) -> object:
-        return len(self._received), dict(self._fresh), dict(self._redefined)
+        return self._received, len(self._received), dict(self._redefined)
 
     def restore(self, state: object) -> None:
         assert isinstance(state, tuple)
-        length, self._fresh, self._redefined = state
+        self._received, length, self._redefined = state
         del self._received[length:]
 
     def forget(self) -> None:
-        self._received.clear()
-        self._fresh.clear()
+        self._received = []
         self._redefined.clear()
         self._kept_so_far.clear()
 
     def before_commit(self) -> None:
+        self.flush()
+
+    def flush(self) -> None:
         """Add what the transaction changed to what is kept."""
         for number, error in self._broken.items():
             if self.records.trouble(number) is None:
                 self.records.note_trouble(number, LOST, error)
         weights = self._net()
-        for number in self._fresh.keys() & weights.keys():
-            weights[number] = self._since_begin(number)
-        for number in self._redefined.keys() - self._fresh.keys():
+        for number in self._redefined:
             compared = self._compared(number)
             if compared is None:
                 weights.pop(number, None)
@@ -291,8 +309,7 @@ class Answers(Consumer):
         """The changes that the network has found in this transaction, summed up."""
         weights: dict[int, Counter[Row]] = {}
         for change in self._received:
-            assert isinstance(change.view, AnswerView)
-            weight = weights.setdefault(change.view.number, Counter())
+            weight = weights.setdefault(_number(change.view), Counter())
             weight.update(change.plus)
             weight.subtract(change.minus)
         return weights
@@ -301,21 +318,10 @@ class Answers(Consumer):
         """The answers that can be computed again."""
         found = set[int]()
         for change in self._received:
-            assert isinstance(change.view, AnswerView)
             if change.failure is not None:
-                found.discard(change.view.number)
+                found.discard(_number(change.view))
             elif change.fresh:
-                found.add(change.view.number)
-        return found
-
-    def _since_begin(self, number: int) -> Counter[Row]:
-        """Part of the transaction was before the query began, so its changes are not those that the
-        network has found."""
-        query = self._queries.find(number)
-        if query is None:
-            return Counter()
-        found = self.rows(query)
-        found.subtract(self._fresh[number])
+                found.add(_number(change.view))
         return found
 
     # --- executions ----------------------------------------------------------------------------
@@ -341,6 +347,11 @@ class Answers(Consumer):
         weights.subtract(self.records.rows(query.number))
         self.records.add(query.number, weights)
         return difference_of(weights, size)
+
+
+def _number(view: WatchedView) -> int:
+    assert isinstance(view, AnswerView)
+    return view.number
 
 
 def difference_of(weights: Counter[Row], size: int | None = None) -> Difference:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harken.continual import local_times, time_texts
+from harken.continual.couplings import take_couplings
 from harken.continual.query_clauses import (
     STRATEGIES,
     Clauses,
@@ -31,6 +32,7 @@ from harken.errors import HarkenError, Span, SyntaxFault, offered
 QUERY = "QUERY"
 NAMES = (
     *("TRIGGER", "STOP", "DELIVER", "NOTIFY", "ZONE", "STRATEGY", "PRIORITY", "DEADLINE", "OWNER"),
+    "COUPLING",
 )
 """The words that clauses begin with."""
 _STOPS = ("AT", "AFTER", "WHEN", "IN", "NEVER", "NEXT", "ON", *time_texts.NUMBERS)
@@ -112,6 +114,8 @@ def _begins(name: str, after: Word | None) -> bool:
             return after.kind == "number" or after.text == "-" or after.upper in time_texts.NUMBERS
         case "ZONE":
             return after.kind == "text"
+        case "COUPLING":
+            return after.upper in ("IN", "AFTER", "BETWEEN")
     return after.kind in ("name", "text", "quoted") and after.upper not in ("FROM", "AS")
 
 
@@ -164,6 +168,10 @@ def _read(part: Part, kinds: Kinds, layout: str) -> tuple[str, Any]:
     value = read(reader)
     reader.need_end(part.name)
     return field, value
+
+
+def recipients_of(parts: Iterable[Part]) -> list[Recipient]:
+    return [_recipient(part) for part in parts if part.name == "NOTIFY"]
 
 
 def stop_of(text: str) -> Stop:
@@ -312,4 +320,5 @@ _READERS: dict[str, tuple[str, Callable[[Reader], Any]]] = {
     "PRIORITY": ("priority", _priority),
     "DEADLINE": ("deadline", _deadline),
     "OWNER": ("owner", _owner),
+    "COUPLING": ("coupling", take_couplings),
 }

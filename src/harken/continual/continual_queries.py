@@ -19,8 +19,9 @@ from typing import Any
 from harken.continual import schedules
 from harken.continual.answers import Answers
 from harken.continual.compiled_queries import Compiler
+from harken.continual.coupled_executions import CoupledExecutions
 from harken.continual.executing import Executor
-from harken.continual.execution_log import ERROR, Execution, ExecutionLog
+from harken.continual.execution_log import ERROR, MISSED, Execution, ExecutionLog
 from harken.continual.firings import Firings, merged
 from harken.continual.installed_queries import (
     InstalledQueries,
@@ -28,7 +29,7 @@ from harken.continual.installed_queries import (
     State,
 )
 from harken.continual.local_times import zone_named
-from harken.continual.query_clauses import Clauses, OnSchedule
+from harken.continual.query_clauses import Clauses, Delivery, OnSchedule
 from harken.continual.time_triggers import TimeTriggers
 from harken.continual.trigger_kinds import INSTALLED, REQUEST, RETRY, SCHEDULE, Cause, Kinds
 from harken.database.due_work import CONTINUAL_QUERIES, Timers
@@ -58,11 +59,14 @@ class ContinualQueries:
         self.compile = compile
         self.answers = Answers(runtime, network, self.queries, compile)
         self._executor = Executor(runtime, self.answers, self.log, self.kinds)
-        self._firings = Firings(self._connection)
+        self.firings = Firings(self._connection)
         self._timers = Timers(self._connection, CONTINUAL_QUERIES)
+        self.coupled = CoupledExecutions(self)
         self.transactions: Transactions
         self.run_statement: Callable[[str], None]
         """Runs a statement of SQL, in the open transaction."""
+        self.stop_holds: Callable[[InstalledQuery], bool] = lambda query: False
+        """Whether the condition of its STOP clause is true."""
 
     @property
     def now(self) -> datetime.datetime:
@@ -95,11 +99,11 @@ class ContinualQueries:
             installed=now,
             resumed=now,
         )
-        query = self._checked(query, base)
+        query = self.checked(query, base)
         self.queries.write(query)
-        return self._begin(query, Cause(INSTALLED, "installed", now))
+        return self.begin(query, Cause(INSTALLED, "installed", now))
 
-    def _checked(self, query: InstalledQuery, base: int = 0) -> InstalledQuery:
+    def checked(self, query: InstalledQuery, base: int = 0) -> InstalledQuery:
         """Compile it, and choose how its difference is found."""
         owner = f"continual query {query.number}"
         compiled = self.compile(query.clauses.query, owner, base)
@@ -119,8 +123,10 @@ class ContinualQueries:
                         code="unknown-column",
                         hint=f"its columns are {', '.join(compiled.names)}",
                     )
+        if query.clauses.stop.condition is not None:
+            self.stop_holds(query)  # raises if it cannot be evaluated
         stops_at = query.stops_at
-        if stops_at is not None and stops_at <= query.resumed:
+        if stops_at is not None and stops_at <= self.now:
             raise TypeFault(
                 f"the query would stop at once: {stops_at.isoformat(sep=' ')} has passed",
                 code="bad-value",
@@ -129,11 +135,12 @@ class ContinualQueries:
         follows = "naive" if naive else "differential"
         return replace(query, follows=follows, sources=compiled.sources)
 
-    def _begin(self, query: InstalledQuery, cause: Cause) -> InstalledQuery:
+    def begin(self, query: InstalledQuery, cause: Cause) -> InstalledQuery:
         """Execute a query whose clauses are new, and follow it from now on."""
         done = self._executor.first(query, cause)
         self.queries.write(done.query)
         self._changed()
+        self.answers.start(query.number)
         kind = self.kinds.of(query.clauses.trigger)
         kind.installed(done.query)
         kind.executed(done.query, done.execution.at)
@@ -152,11 +159,18 @@ class ContinualQueries:
         self.queries.count_change()
         self._runtime.reactions.synchronise()
 
+    def changed(self, query: InstalledQuery) -> InstalledQuery:
+        """In a transaction: a query has other values now."""
+        self.queries.write(query)
+        self._changed()
+        self._wake(query)
+        return query
+
     def _wake(self, query: InstalledQuery) -> None:
         """Set the timer of a query."""
         at = query.wakes_at()
         if query.state is State.ACTIVE and query.snoozed is None and query.retry is None:
-            waiting = [each.at for each in self._firings.of_query(query.number)[:1]]
+            waiting = [each.at for each in self.firings.of_query(query.number)[:1]]
             at = min([*waiting, *([] if at is None else [at])], default=None)
         if at is None:
             self._timers.clear(str(query.number))
@@ -173,9 +187,26 @@ class ContinualQueries:
         self.log.forget(query.number)
         self._changed()
 
+    def end(self, query: InstalledQuery, reason: str) -> InstalledQuery:
+        """Stop a query before its time; its owner is told."""
+        return self._stop(query, reason) if query.is_live else query
+
+    def delivery_of(self, query: InstalledQuery) -> Delivery:
+        return self._executor.delivery_of(query)
+
+    def explained(self, query: InstalledQuery) -> list[str]:
+        """What triggers a query and how its difference is found, in sentences."""
+        kind = self.kinds.of(query.clauses.trigger)
+        compiled = self.answers.compiled(query)
+        said = "the sum of the changes of its answer, as the network finds them"
+        if query.follows == "naive":
+            why = compiled.untold or "STRATEGY naive"
+            said = f"its answer is recomputed and compared with that of the last execution ({why})"
+        return [*kind.explained(query), f"difference: {said}", f"stops {query.clauses.stop}"]
+
     def _forget(self, query: InstalledQuery) -> None:
         self._timers.clear(str(query.number))
-        self._firings.clear(query.number)
+        self.firings.clear(query.number)
         self.answers.forget_query(query.number)
 
     def _stop(self, query: InstalledQuery, reason: str) -> InstalledQuery:
@@ -198,14 +229,37 @@ class ContinualQueries:
         query = self.queries.find(number)
         if query is None or query.state is not State.ACTIVE:
             return
-        self._firings.add(number, cause)
+        self.firings.add(number, cause)
+        coupling = query.clauses.coupling.between(3, 4)
+        if query.snoozed is None and query.retry is None:
+            self.coupled.note(number, coupling)
+            self._runtime.reactions.check_phase.has_received = True
         self._wake(query)
+
+    def step_here(self, number: int) -> None:
+        """In the open transaction: do what there is to do for a query."""
+        self._step(number, self.now, None)
+
+    def fail_here(self, number: int, error: HarkenError) -> None:
+        """In the open transaction: record that a query has failed."""
+        self._failed(number, self.now, None, error)
+
+    def flush(self) -> None:
+        """In a transaction that is about to commit: bring what is kept of the answers up to
+        date."""
+        self.answers.flush()
 
     def execute(self, query: InstalledQuery) -> Execution | None:
         """Outside of transactions: execute a query because someone asks for it."""
         if not query.is_live:
             raise IntegrityError(
                 f"{query.title} has stopped", code="in-use", hint="install it again"
+            )
+        if self.transactions.active or self.transactions.in_block:
+            raise IntegrityError(
+                "a continual query is executed in a transaction of its own",
+                code="transaction",
+                hint="COMMIT first",
             )
         cause = Cause(REQUEST, "requested", self.now)
         return self._advance(query.number, self.now, cause)
@@ -243,7 +297,7 @@ class ContinualQueries:
         query = self.queries.find(number)
         if query is None or not query.is_live:
             self._timers.clear(str(number))
-            self._firings.clear(number)
+            self.firings.clear(number)
             return None
         stops_at = query.stops_at
         if stops_at is not None and stops_at <= now:
@@ -258,12 +312,52 @@ class ContinualQueries:
         if not causes:
             self._wake(query)
             return None
-        return self._execute(query, merged(causes))
+        condition = query.clauses.stop.condition
+        if condition is not None and self.stop_holds(query):
+            self._stop(query, f"{condition} is true")
+            return None
+        cause = merged(causes)
+        if request is None and self._is_late(query, cause, now):
+            return self._miss(query, cause, now)
+        return self._execute(query, cause)
+
+    def _is_late(self, query: InstalledQuery, cause: Cause, now: datetime.datetime) -> bool:
+        deadline = query.clauses.deadline
+        if deadline is None or cause.kind == RETRY:
+            return False
+        last = deadline.after.after(cause.at, query.zone)
+        return last is not None and last < now
+
+    def _miss(self, query: InstalledQuery, cause: Cause, now: datetime.datetime) -> Execution:
+        """It is too late for an execution: its contingency statement is run instead."""
+        deadline = query.clauses.deadline
+        assert deadline is not None
+        if deadline.contingency is not None:
+            self.run_statement(deadline.contingency)
+        self.firings.clear(query.number)
+        late = replace(query, resumed=now)
+        self.queries.write(late)
+        done = Execution(
+            query=query.name,
+            number=query.number,
+            execution=query.executions + 1,
+            at=now,
+            cause=cause,
+            outcome=MISSED,
+            strategy=query.follows,
+            rows=query.rows,
+        )
+        self.log.add(done, {}, int(self._runtime.settings["continual_executions"]))
+        if deadline.contingency is None:
+            text = f"An execution of {query.name} has missed its deadline of {deadline.after}."
+            self._executor.tell(late, "error", now, {"text": text})
+        self._wake(late)
+        return done
 
     def _causes(self, query: InstalledQuery, now: datetime.datetime) -> list[Cause]:
         if query.retry is not None and query.retry > now:
             return []
-        found = self._firings.of_query(query.number)
+        found = self.firings.of_query(query.number)
         trigger = query.clauses.trigger
         if isinstance(trigger, OnSchedule):
             due = schedules.due(trigger.schedule, query.looked, now, query.installed, query.zone)
@@ -276,7 +370,7 @@ class ContinualQueries:
     def _execute(self, query: InstalledQuery, cause: Cause) -> Execution:
         had_failed = query.failures
         done = self._executor.next(query, cause)
-        self._firings.clear(query.number)
+        self.firings.clear(query.number)
         self.queries.write(done.query)
         self.kinds.of(query.clauses.trigger).executed(done.query, done.execution.at)
         if had_failed:

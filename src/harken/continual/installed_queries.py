@@ -35,7 +35,7 @@ SOMETIME = TIMESTAMP.or_null(True)
 COLUMNS = (
     *(Column(name, TEXT) for name in ("id", "name", "owner", "type", "sources", "zone", "state")),
     *(Column(name, TEXT) for name in ("query", "trigger", "stop", "deliver", "notify")),
-    *(Column(name, TEXT) for name in ("strategy", "deadline")),
+    *(Column(name, TEXT) for name in ("strategy", "deadline", "coupling")),
     Column("priority", INTEGER),
     Column("muted", BOOLEAN),
     Column("snoozed", SOMETIME),
@@ -207,6 +207,7 @@ class InstalledQueries:
             "notify": texts.get("NOTIFY", ""),
             "strategy": query.clauses.strategy,
             "deadline": texts.get("DEADLINE", ""),
+            "coupling": texts.get("COUPLING", ""),
             "priority": query.clauses.priority,
             "muted": int(query.muted),
             "snoozed": query.snoozed,
@@ -254,7 +255,16 @@ class InstalledQueries:
 
     def _clauses(self, row: dict[str, Any]) -> Clauses:
         """Reading a text again and again gives the same: it is read once."""
-        names = ("query", "trigger", "stop", "deliver", "strategy", "deadline", "priority")
+        names = (
+            "query",
+            "trigger",
+            "stop",
+            "deliver",
+            "strategy",
+            "deadline",
+            "coupling",
+            "priority",
+        )
         key = (*(str(row[name]) for name in (*names, "notify", "zone", "owner")),)
         found = self._read_clauses.get(key)
         if found is None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from harken.continual.couplings import ALL_AFTER_COMMIT, Couplings
 from harken.continual.durations import Duration, Unit
 from harken.continual.schedules import DAILY, Schedule
 from harken.continual.words import quoted
@@ -150,6 +151,7 @@ class Clauses:
     """Of executions that are due at the same time, those of the highest priority come first."""
     deadline: Deadline | None = None
     owner: str | None = None
+    coupling: Couplings = ALL_AFTER_COMMIT
 
     def __post_init__(self) -> None:
         if not self.query.strip():
@@ -174,6 +176,8 @@ class Clauses:
             found["PRIORITY"] = str(self.priority)
         if self.deadline is not None:
             found["DEADLINE"] = str(self.deadline)
+        if self.coupling != ALL_AFTER_COMMIT:
+            found["COUPLING"] = str(self.coupling)
         return found
 
 

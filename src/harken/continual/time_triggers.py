@@ -33,6 +33,12 @@ class TimeTriggers:
     def relations(self, trigger: Trigger) -> frozenset[str]:
         return frozenset()
 
+    def explained(self, query: InstalledQuery) -> list[str]:
+        trigger = query.clauses.trigger
+        if isinstance(trigger, OnRequest):
+            return ["triggered when someone asks for it: EXECUTE CONTINUAL QUERY"]
+        return [f"triggered by the clock: {trigger}, in the time of {query.zone_name}"]
+
     def installed(self, query: InstalledQuery) -> None:
         """A query is woken at the moment that `InstalledQuery.wakes_at` gives."""
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 SQL, THESIS = "sql", "thesis"
 """The layouts of a statement. In that of the thesis, AND and OR after WHERE join event groups."""
-INSTALLED, SCHEDULE, REQUEST, CONTENT, RETRY = "installed", "time", "request", "content", "retry"
+INSTALLED, ALTERED, SCHEDULE, REQUEST = "installed", "altered", "time", "request"
+CONTENT, RETRY, STOPPING = "content", "retry", "stop"
 """The kinds of causes."""
 MOST_ROWS = 1_000
 """Rows that the recorded cause of an execution has at most."""
@@ -69,6 +70,9 @@ class TriggerKind(Protocol):
 
     def relations(self, trigger: Trigger) -> frozenset[str]:
         """The names of the tables, views and sources whose changes can cause an execution."""
+
+    def explained(self, query: InstalledQuery) -> list[str]:
+        """What is watched for, in lines for EXPLAIN."""
 
     # --- in the open transaction ---------------------------------------------------------------
 

@@ -5,9 +5,12 @@ sqlglot knows nothing of them, so their text is kept as it is written, for `cont
 
 from __future__ import annotations
 
+import re
+from itertools import islice
 from typing import ClassVar
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import Token
 
 VERBS = ("ALTER", "DROP", "PAUSE", "RESUME", "MUTE", "UNMUTE", "SNOOZE", "EXECUTE", "RUN")
 """The words before CONTINUAL QUERY."""
@@ -32,6 +35,12 @@ def continual_verb(words: list[str]) -> str | None:
     'SHOW'
     """
     match words[:5]:
+        case ["CREATE" | "CREAT", "CQ", *_] | ["CREAT", "CONTINUAL", "QUERY", *_]:
+            return "THESIS"
+        case ["CREATE", "CONTINUAL", "QUERY", _, "QUERY"] if words[5:6] == [":"]:
+            return "THESIS"
+        case ["ACTIVATE" | "DEACTIVATE" as verb, _, *_]:
+            return verb
         case ["CREATE", "OR", "REPLACE", "CONTINUAL", "QUERY"]:
             return "CREATE"
         case ["CREATE", "CONTINUAL", "QUERY", *_]:
@@ -41,3 +50,45 @@ def continual_verb(words: list[str]) -> str | None:
         case [verb, "CONTINUAL", "QUERY", *_] if verb in VERBS:
             return "EXECUTE" if verb == "RUN" else verb
     return None
+
+
+_LABELS = frozenset({"QUERY", "TRIGGER", "STOP", "DELIVER", "NOTIFY", "ZONE", "OWNER", "STRATEGY"})
+_LABELS_MORE = frozenset({"PRIORITY", "DEADLINE", "COUPLING"})
+
+
+def goes_on(words: list[str]) -> bool:
+    """Whether what follows a semicolon still belongs to a statement in the thesis's layout, whose
+    clauses may end with semicolons; one is printed in the middle of a condition.
+
+    >>> goes_on(["TRIGGER", ":", "EVERY"]), goes_on(["OR", "LOCATION"]), goes_on(["SELECT", "1"])
+    (True, True, False)
+    """
+    if words[:1] in (["OR"], ["AND"]):
+        return True
+    return words[1:2] == [":"] and words[0] in _LABELS | _LABELS_MORE
+
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+def verb_of(text: str, explained: bool) -> str | None:
+    """The verb of a statement about continual queries, from its text: what follows some first words
+    is one token for sqlglot."""
+    words = [found[0].upper() for found in islice(_WORD.finditer(text), 8)]
+    if explained:
+        return "EXPLAIN" if words[:2] == ["CONTINUAL", "QUERY"] else None
+    return continual_verb(words)
+
+
+def with_clauses(parts: list[list[Token]]) -> list[list[Token]]:
+    """The words of each statement, where one in the thesis's layout has those between the
+    semicolons that end its clauses."""
+    found: list[list[Token]] = []
+    for part in parts:
+        before = found[-1] if found else []
+        is_open = continual_verb([token.text.upper() for token in before[:6]]) == "THESIS"
+        if is_open and goes_on([token.text.upper() for token in part[:2]]):
+            before += part
+        else:
+            found.append(part)
+    return found

@@ -19,7 +19,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from harken.errors import HarkenError, LanguageError, Span, SyntaxFault, ValueFault, nearest
-from harken.lang.sql.continual_statements import Continual, continual_verb
+from harken.lang.sql.continual_statements import Continual, verb_of, with_clauses
 from harken.lang.sql.grant_statements import read_granting
 from harken.lang.sql.normalization import normalized_throughout
 from harken.lang.sql.other_dialects import PARTS, TYPES, Advice, advice, misspelt, sign_advice
@@ -260,7 +260,7 @@ def _parts(text: str) -> list[list[Token]]:
                 hint="whole numbers have 64 bits, decimals at most 38 digits",
             )
         found[-1].append(token)
-    return found
+    return with_clauses(found)
 
 
 def fragment(text: str) -> exp.Expr:
@@ -283,7 +283,7 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
     words = tuple(token.text.upper() for token in tokens)
     if words in TRANSACTIONS:
         return [Statement(TRANSACTIONS[words](), own, start)]
-    continual = _continual(words, own, explained)
+    continual = verb_of(own, explained)
     if continual is not None:
         return [Statement(Continual(this=continual), own, start)]
     asked = None if explained else _own_statement(own, tokens)
@@ -336,13 +336,6 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
             hint=PARTS.get(what),
         )
     return [statement]
-
-
-def _continual(words: tuple[str, ...], own: str, explained: bool) -> str | None:
-    """The verb of a statement about continual queries."""
-    if explained:
-        return "EXPLAIN" if own.upper().split()[:2] == ["CONTINUAL", "QUERY"] else None
-    return continual_verb(list(words[:8]))
 
 
 def _own_statement(text: str, tokens: list[Token]) -> exp.Expr | None:

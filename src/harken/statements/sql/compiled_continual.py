@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from sqlglot import exp
 
 from harken.continual.compiled_queries import CompiledQuery, Compiler
+from harken.continual.installed_queries import InstalledQuery
+from harken.database.function_tables import SqlTables
 from harken.database.runtime import Runtime
 from harken.errors import HarkenError, Span, SyntaxFault
 from harken.ir.assemble import assemble
@@ -74,3 +77,31 @@ def _compiled(runtime: Runtime, statement: Statement, text: str, owner: str) -> 
         key=found.rows.relation.key,
         untold=untold,
     )
+
+
+def stop_tester(runtime: Runtime, compile: Compiler) -> Callable[[InstalledQuery], bool]:
+    """Whether the condition of a STOP clause is true of any row of the tables that it names; if it
+    names none, of those of the query."""
+
+    def holds(query: InstalledQuery) -> bool:
+        condition = query.clauses.stop.condition
+        assert condition is not None
+        owner = f"stop of continual query {query.number}"
+        tables = _tables_of(runtime, condition)
+        if not tables:
+            own = f"continual query {query.number}"
+            tables = sorted(compile(query.clauses.query, own).mentions)
+        names = ", ".join(f"`{name}`" for name in tables)
+        program = compile(f"SELECT 1 AS found FROM {names} WHERE {condition}", owner).program
+        plan = prepare(program, runtime.catalog.hierarchy)
+        return bool(runtime.engine.compile(plan).rows(()))
+
+    return holds
+
+
+def _tables_of(runtime: Runtime, condition: str) -> list[str]:
+    (parsed,) = statements(f"SELECT 1 WHERE {condition}")
+    tables = SqlTables(runtime.catalog)
+    inner = parsed.node.find(exp.From)
+    named = {column.table.lower() for column in parsed.node.find_all(exp.Column) if column.table}
+    return sorted(each for each in named if inner is None and tables.function(each) is not None)
