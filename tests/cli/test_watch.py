@@ -185,10 +185,10 @@ def test_a_program_without_views_to_watch_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_view_over_the_clock_is_watched_with_a_warning(tmp_path: Path) -> None:
-    program = "CREATE TABLE e (at TIMESTAMP); CREATE VIEW late AS SELECT at FROM e WHERE at < now()"
+    program = "CREATE TABLE e (at TIMESTAMP); CREATE VIEW late AS SELECT now() AS n FROM e"
     result, _ = watched(tmp_path, program, ".sql")
     assert result.exit_code == 0, result.stderr
-    assert "late: it depends on now(), " in result.stderr
+    assert "late: it depends on now() in a way " in result.stderr
     assert "[warning]" in result.stderr
 
 

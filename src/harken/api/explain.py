@@ -23,7 +23,7 @@ from harken.ir.assemble import assemble
 from harken.ir.printer import print_program
 from harken.ir.relations import Kind, Relation
 from harken.ir.schema import Function, FunctionKind
-from harken.planner.change_methods import untold
+from harken.planner.clock_views import untold
 from harken.planner.prepare import prepare
 from harken.propagation.network import Network
 from harken.statements.sql.materialized_views import kept_name
@@ -169,7 +169,7 @@ def explain_function(runtime: Runtime, function: Function, network: Network) -> 
         maintenance=maintenance,
         strategies=recursion,
         title=_title(function),
-        warnings=() if program is None else untold(program),
+        warnings=() if program is None else untold(program, runtime.catalog.hierarchy),
     )
 
 

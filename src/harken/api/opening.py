@@ -19,6 +19,7 @@ from harken.consumers.programs.program_runs import Programs
 from harken.consumers.rules.rules import Rules
 from harken.continual.continual_queries import ContinualQueries
 from harken.database.catalog import Catalog
+from harken.database.due_clock import DueClock
 from harken.database.language_names import PYTHON
 from harken.database.objects import Objects
 from harken.database.reactions import Reactions
@@ -107,6 +108,7 @@ def _register_due_work(
     """In the order in which it runs: what changes views, what looks at them, what tells people."""
     register_channels()
     runtime.due_work.register(DueSources(runtime, transactions, sources))
+    runtime.due_work.register(DueClock(runtime.reactions.network, transactions))
     runtime.due_work.register(continual)
     runtime.due_work.register(DueMessages(runtime, transactions))
 

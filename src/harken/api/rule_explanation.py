@@ -10,7 +10,7 @@ from harken.api.network_report import NodeExplanation, explain_preview, network_
 from harken.consumers.rules.definition import CompiledRule
 from harken.database.runtime import Runtime
 from harken.ir.printer import print_program
-from harken.planner.change_methods import untold
+from harken.planner.clock_views import untold
 from harken.propagation.network import Network
 
 
@@ -67,5 +67,5 @@ def explain_rule(runtime: Runtime, network: Network, compiled: CompiledRule) -> 
         condition=print_program(condition.part.program),
         influents=explain_influents(runtime, condition),
         network=explain_preview(runtime, network, condition, derived),
-        warnings=untold(compiled.program),
+        warnings=untold(compiled.program, runtime.catalog.hierarchy),
     )

@@ -21,7 +21,7 @@ from harken.ir.clauses import stored_relations
 from harken.ir.relations import Kind, Relation
 from harken.ir.schema import Function
 from harken.maintenance.watched import WatchedView
-from harken.planner.change_methods import untold
+from harken.planner.clock_views import untold
 from harken.statements.sql.materialized_views import kept_name
 
 MOST_LINES = 20
@@ -104,7 +104,7 @@ def summarise_rule(internals: Internals, name: str) -> Summary:
         else ("the rule is not active: its condition is not watched",),
         (*_kept(nodes), *_budget(internals, nodes)),
         _costs(nodes),
-        warnings=untold(compiled.program),
+        warnings=untold(compiled.program, internals.runtime.catalog.hierarchy),
         network=nodes,
     )
 
@@ -126,7 +126,7 @@ def summarise_function(internals: Internals, function: Function, title: str) -> 
         reads, changes = _reads(nodes), (*_compiled(internals, view), *_changes(nodes))
         if not is_followed:
             changes = ("nobody follows it here: its rows are computed when they are read",)
-        warnings = untold(view.program)
+        warnings = untold(view.program, internals.runtime.catalog.hierarchy)
     if relation.kind is Kind.STORED and not function.materialized:
         is_lake = internals.runtime.engine.is_in_lake(relation)
         reads, changes = (), (LAKE_TABLE if is_lake else STORED_TABLE,)

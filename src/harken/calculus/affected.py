@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from harken.calculus.states import added, literal_in_old, old, removed
+from harken.calculus.clock import moved
+from harken.calculus.states import ADDED, REMOVED, added, literal_in_old, old, removed
 from harken.ir.clauses import (
     Aggregation,
     Atom,
@@ -204,8 +205,10 @@ class Affected:
                 positive = Atom(literal.relation, literal.terms, span=literal.span)
                 # What a negated literal loses, the clause gains: with the others as they are now.
                 gained, lost = (removed, added) if literal.negated else (added, removed)
-                yield evaluable((*gained(positive), *others), self.needs)
-                yield evaluable((*lost(positive), *before), self.needs)
+                for guard in moved(clause, literal, ADDED):
+                    yield evaluable((*gained(positive), *guard, *others), self.needs)
+                for guard in moved(clause, literal, REMOVED):
+                    yield evaluable((*lost(positive), *guard, *before), self.needs)
 
     def _stays_closed(self, literal: Literal) -> bool:
         """Groups, first rows and numbered rows are not expanded, so if they need values, those must

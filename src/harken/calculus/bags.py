@@ -26,6 +26,7 @@ from itertools import combinations, product
 from typing import TypeAlias
 
 from harken.calculus.affected import Affected
+from harken.calculus.clock import moved, values_of_moment
 from harken.calculus.states import (
     NOTHING,
     affected_relations,
@@ -106,8 +107,9 @@ def count_terms(program: Program, changed: Collection[str], nodes: Collection[st
         return 2
     finder = _finder(program, changed, nodes)
     return sum(
-        math.prod(1 + len(_variants(f, i, finder)) for i, f in enumerate(factors)) - 1
-        for factors in (_factors(clause.body, finder) for clause in definition.clauses)
+        math.prod(1 + len(_variants(f, i, clause, finder)) for i, f in enumerate(factors)) - 1
+        for clause in definition.clauses
+        for factors in (_factors(clause.body, finder),)
     )
 
 
@@ -119,7 +121,7 @@ def _finder(program: Program, changed: Collection[str], nodes: Collection[str]) 
 def _changes_together(clause: Clause, finder: Affected) -> bool:
     """Do several factors change, so that there are terms of two states?"""
     factors = _factors(clause.body, finder)
-    changing = [f for i, f in enumerate(factors) if _variants(f, i, finder)]
+    changing = [f for i, f in enumerate(factors) if _variants(f, i, clause, finder)]
     return len(changing) > 1 and not clause.head.relation.inputs
 
 
@@ -128,8 +130,9 @@ def _late(clause: Clause) -> tuple[Literal, ...]:
     another relation is joined by."""
     late: list[Literal] = []
     results: set[Variable] = set()
+    of_moment = values_of_moment(clause)
     for literal in clause.body:
-        if not isinstance(literal, Computation | Comparison):
+        if not isinstance(literal, Computation | Comparison) or literal in of_moment:
             continue
         fails = isinstance(literal, Computation) and OPERATIONS[literal.operation].fallible
         if fails or results & set(literal_variables(literal)):
@@ -207,7 +210,7 @@ def _terms(clause: Clause, target: Relation, finder: Affected) -> Iterator[Claus
     variants = {
         position: found
         for position, factor in enumerate(factors)
-        if (found := _variants(factor, position, finder))
+        if (found := _variants(factor, position, clause, finder))
     }
     for size in range(1, len(variants) + 1):
         for subset in combinations(variants, size):
@@ -233,7 +236,9 @@ def _factors(body: tuple[Literal, ...], finder: Affected) -> list[Factor]:
     return [*rest, tuple(literal for factor in aggregated for literal in factor)]
 
 
-def _variants(factor: Factor, position: int, finder: Affected) -> tuple[Variant, ...]:
+def _variants(
+    factor: Factor, position: int, clause: Clause, finder: Affected
+) -> tuple[Variant, ...]:
     literal = factor[0]
     if finder.reaches(literal) or _is_negated_bag(literal, finder):
         keys = finder.any_of([_keys(each, finder) for each in factor])
@@ -243,8 +248,10 @@ def _variants(factor: Factor, position: int, finder: Affected) -> tuple[Variant,
     if isinstance(literal, Atom) and literal.relation.id in finder.changed:
         weight = Variable(f"WEIGHT#{position}", INTEGER)
         row = Atom(delta(literal.relation), (*literal.terms, weight), span=literal.span)
-        moved = (row, Comparison("!=", weight, NOTHING))
-        return (Variant(moved, weight, -1 if literal.negated else 1),)
+        changed = (row, Comparison("!=", weight, NOTHING))
+        guards = moved(clause, literal, weight, disjoint=True)
+        sign = -1 if literal.negated else 1
+        return tuple(Variant((*changed, *guard), weight, sign) for guard in guards)
     return ()
 
 

@@ -21,7 +21,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from harken.calculus.affected import Affected, is_keys
+from harken.calculus.clock import moved
 from harken.calculus.states import (
+    ADDED,
+    REMOVED,
     added,
     affected_relations,
     copy_of,
@@ -119,8 +122,10 @@ def _of_atom(
         yield _differential(clause, influent, 1, (*removed(positive), atom, *new))
         yield _differential(clause, influent, -1, (*added(positive), atom_before, *past))
     else:
-        yield _differential(clause, influent, 1, (*added(positive), *new))
-        yield _differential(clause, influent, -1, (*removed(positive), *past))
+        for guard in moved(clause, atom, ADDED):
+            yield _differential(clause, influent, 1, (*added(positive), *guard, *new))
+        for guard in moved(clause, atom, REMOVED):
+            yield _differential(clause, influent, -1, (*removed(positive), *guard, *past))
 
 
 def _differential(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from harken.calculus.clock import is_clock
 from harken.database.evaluation import decode_rows
 from harken.database.runtime import Runtime
 from harken.database.system import ACTIVATED, is_activations, is_parameters
@@ -42,6 +43,8 @@ class Reactions:
         """Rules without parameters need no triggers: there may be ten thousand of them. Nor do
         tables that only the network writes, except where rows refer to objects, because SQLite
         deletes those."""
+        if is_clock(relation):
+            return True
         if is_activations(relation):
             return not relation.inputs
         catalog = self._runtime.catalog
@@ -65,6 +68,7 @@ class Reactions:
         for consumer in self._overriding["synchronise"]:
             consumer.synchronise()
         self.network.graph.release_remade(self._is_current)
+        self.network.clock.follow()
 
     def _is_current(self, relation: Relation) -> bool:
         catalog = self._runtime.catalog
@@ -76,6 +80,7 @@ class Reactions:
         """Another session committed, without changing the schema."""
         for consumer in self._overriding["refresh"]:
             consumer.refresh()
+        self.network.clock.follow()
 
     def before_schema_change(self, names: Collection[str] | None) -> None:
         for consumer in self._overriding["before_schema_change"]:
@@ -139,11 +144,13 @@ class Reactions:
     def before_commit(self) -> None:
         for consumer in self._overriding["before_commit"]:
             consumer.before_commit()
+        self.network.clock.before_commit()
         self.network.chooser.store.write()
 
     def after_commit(self) -> None:
         for consumer in self._overriding["after_commit"]:
             consumer.after_commit()
+        self.network.clock.after_commit()
         self.after_transaction()
 
     def act_later(self, run: InOwnTransaction) -> Iterator[HarkenError]:
@@ -171,6 +178,7 @@ class Reactions:
 
     def restore_tables(self) -> None:
         """After a rollback, consumers restore their tables before anyone looks at the network."""
+        self.network.clock.restore()
         for consumer in self._overriding["after_undo"]:
             consumer.after_undo()
 

@@ -38,6 +38,8 @@ class Role(enum.Enum):
     """The arguments for which a rule is active."""
     PARAMETERS = "parameters"
     """The constants of subscriptions that share a condition."""
+    CLOCK = "clock"
+    """The moment up to which views have been brought."""
     CONDITION = "condition"
     """What a rule, an event or a monitor watches."""
     LATE_BOUND = "late-bound"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+from harken.calculus.clock import with_clock
 from harken.ir.clauses import Program
 from harken.ir.relations import Relation
 from harken.maintenance.event_bindings import Binding
@@ -32,6 +33,10 @@ class WatchedView(ABC):
     """What must happen for the condition to be considered."""
     strategy: str = "auto"
     """The requested strategy: `auto`, `external` (nothing stored), `materialized` or `naive`."""
+
+    def __post_init__(self) -> None:
+        """What a view says of `now()`, it says of the clock: then passing time is a change."""
+        object.__setattr__(self, "program", with_clock(self.program))
 
     @property
     @abstractmethod
@@ -82,7 +87,8 @@ class WatchedView(ABC):
 
     @property
     def depends_on_time(self) -> bool:
-        """Whether it depends on the time, so that rows come and go without a change."""
+        """Whether it depends on chance, which is drawn anew at each moment: its old rows are those
+        of its last evaluation. (Views over `now()` read the clock instead.)"""
         return False
 
     @property

@@ -11,18 +11,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from harken.calculus.affected import Affected
+from harken.calculus.clock_terms import BY_CHANCE
 from harken.calculus.first_rows import first_rows
 from harken.calculus.rederivation import is_rederivable
 from harken.calculus.rounds import rounds_of
 from harken.calculus.states import affected_relations
 from harken.ir.clauses import Aggregation, Atom, Literal, Program, stored_relations
-from harken.ir.operations import OPERATIONS
 from harken.ir.relations import Relation
 from harken.ir.safety import required_inputs
 from harken.ir.strata import reachable
-
-CLOCK = frozenset({"now", "today"})
-"""The operations whose value changes as time passes."""
 
 
 class How(enum.IntEnum):
@@ -110,27 +107,15 @@ def worst(program: Program) -> How:
 
 
 def moving(program: Program) -> list[str]:
-    """The functions in it whose value is another one in another transaction."""
+    """The functions in it whose value is another one in another transaction, other than the time,
+    which is followed."""
     names = (
         getattr(literal, "operation", "")
         for definition in program.definitions.values()
         for clause in definition.clauses
         for literal in clause.body
     )
-    return sorted({name for name in names if name in OPERATIONS and OPERATIONS[name].fixed})
-
-
-def untold(program: Program) -> tuple[str, ...]:
-    """The changes of a view that its watchers do not see, in sentences: for the warnings of
-    `db.monitor` and of explanations."""
-    names = [name for name in moving(program) if name in CLOCK]
-    if not names:
-        return ()
-    return (
-        f"it depends on {' and '.join(f'{name}()' for name in names)}, whose value changes without "
-        "any transaction: rows that come or go only because of that are reported with the next "
-        "transaction that changes a table it reads, and not before",
-    )
+    return sorted({name for name in names if name in BY_CHANCE})
 
 
 def _looked(literal: Literal, finder: Affected, far: Collection[str]) -> list[Looked]:

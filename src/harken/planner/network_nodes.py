@@ -16,6 +16,7 @@ import enum
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from harken.calculus.clock import separate_clock
 from harken.calculus.counting import Derivations, count_derivations, may_have_many
 from harken.calculus.totals import Summary, with_totals
 from harken.ir.clauses import Aggregation, Atom, Clause, Definition, Program, atoms, canonical
@@ -197,7 +198,7 @@ def plan_part(
     own = Program(goal, reachable(goal, program.definitions))
     others = frozenset(kept) - {goal.id}
     expanded = expand(own, hierarchy, required_inputs(own), others)
-    return _part(_renumbered(specialize(expanded)), reason, others)
+    return _part(separate_clock(_renumbered(specialize(expanded))), reason, others)
 
 
 def _renumbered(program: Program) -> Program:

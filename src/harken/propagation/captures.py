@@ -34,7 +34,8 @@ class Captures:
 
     def exists(self, name: str) -> bool:
         """Whether the relation still exists."""
-        return self._engine.exists(self.by_name[name].relation)
+        relation = self.by_name[name].relation
+        return self._engine.exists(relation) or self._engine.exists_temporary(relation)
 
     # --- capturing changes -----------------------------------------------------------------
 

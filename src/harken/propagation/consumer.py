@@ -50,6 +50,10 @@ class Consumer:
         transaction as a whole."""
         return False
 
+    def is_shared(self, view: WatchedView) -> bool:
+        """Whether every session of the file has this view and brings it up to date."""
+        return True
+
     # The next four are called only if a consumer has received anything in this transaction.
 
     def begin_check(self) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harken.calculus.clock import reads_clock
 from harken.calculus.totals import Summary
 from harken.engines.protocol import Engine
 from harken.ir.clauses import Program
@@ -80,6 +81,8 @@ class Graph:
         self._unsettled: set[str] = set()
         """Relations of stored views whose level may have to be raised above that of a reader. While
         views are replaced one after another, they may read each other in a circle."""
+        self.prepare_clock: Callable[[], None] = lambda: None
+        """Called before a view over the clock is connected."""
         self.version = 0
         """It is increased by every change of the graph."""
         self.redefined: set[str] = set()
@@ -103,6 +106,11 @@ class Graph:
         """The views of a consumer; without one, those that the network stores itself."""
         return [n.view for name, n in self.nodes.items() if self.consumers[name] is consumer]
 
+    def is_shared(self, view: WatchedView) -> bool:
+        """Whether every session of the file brings the view up to date."""
+        consumer = self.consumers[view.name]
+        return consumer is None or consumer.is_shared(view)
+
     def consumer_of(self, name: str) -> Consumer | None:
         return self.consumers.get(name)
 
@@ -113,6 +121,8 @@ class Graph:
         stored by the network, in the relation that it names."""
         assert consumer is not None or view.stored is not None
         name = view.name
+        if reads_clock(view.program):
+            self.prepare_clock()
         with self._engine.connection.watch.shielded():
             others = self._sharing.remove(name) if name in self.nodes else set()
             others |= self._sharing.add(name, view.program)

@@ -24,6 +24,8 @@ from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.strategies import Strategy
 from harken.maintenance.wave_plan import WavePlan
 from harken.propagation.captures import Captures
+from harken.propagation.clock_moment import Clock
+from harken.propagation.clock_wakes import ClockWakes
 from harken.propagation.compiled_waves import CompiledWaves
 from harken.propagation.derived_changes import DerivedChanges
 from harken.propagation.evaluation_times import Moments
@@ -62,6 +64,8 @@ class Network:
         self._stored = StoredViews(engine, self.graph, self.chooser)
         self.kept = KeptState(self.graph, planning, self.chooser)
         self.compiled = CompiledWaves(engine, self.graph, planning, self.chooser)
+        self.clock = Clock(engine, self.graph, self.captures)
+        self.wakes = ClockWakes(engine, self.graph, planning, self.clock)
         self.timing: dict[str, float] | None = None
         """The seconds that each view took, with the nodes below it, if they are being recorded.
         A node that several views share counts for one of them."""
@@ -90,14 +94,18 @@ class Network:
     def _one_wave(self) -> list[ViewChange]:
         """The changes of all views since the last wave."""
         pending = self.captures.pending()
+        missed = list[ViewNode]()
+        if self.clock.is_wanted or self.clock.concerns(pending.keys()):
+            missed = self.clock.move()
+            pending = self.captures.pending()
         redefined = self._take_redefined() if self.graph.redefined else []
-        if not (pending or redefined):
+        if not (pending or redefined or missed):
             return []
         stored = {name for name in pending if name in self.captures.by_name}
-        if not redefined and not self._passed(pending):
+        if not (redefined or missed) and not self._passed(pending):
             self.captures.settle(stored)
             return []
-        may_be_compiled = not (redefined or self._is_observed)
+        may_be_compiled = not (redefined or missed or self._is_observed)
         if may_be_compiled:
             compiled = self.compiled.run(frozenset(stored))
             if compiled is not None:
@@ -105,13 +113,18 @@ class Network:
         incoming = frozenset(stored)
         self.graph.settle_levels()
         wave = self.make_wave(stored)
-        for each in redefined:
+        for each in (*redefined, *missed):
             wave.visit(each)
         found = list[ViewChange]()
         for level, reached in wave.levels():
-            with self._answered_in_advance([n for n in reached if n not in redefined], wave):
+            with self._answered_in_advance(
+                [n for n in reached if n not in redefined and n not in missed], wave
+            ):
                 for node in reached:
-                    found += self._advance(node, wave, node in redefined)
+                    if node in missed:
+                        found.append(self.view_changes.fresh(node))
+                    else:
+                        found += self._advance(node, wave, node in redefined)
             self._drop_read_deltas(wave, level)
         wave.plan.finish(partial(self.view_changes.recomputation_of, wave))
         self.captures.settle(wave.stored)
@@ -159,7 +172,11 @@ class Network:
 
     def has_work(self) -> bool:
         """Whether any change has passed its screener."""
-        return bool(self.graph.redefined) or self._passed(self.captures.pending())
+        return (
+            bool(self.graph.redefined)
+            or self.clock.is_wanted
+            or self._passed(self.captures.pending())
+        )
 
     @contextmanager
     def _timed(self, node: Node) -> Iterator[None]:

@@ -203,6 +203,13 @@ class ViewChanges:
             plus, minus = difference(node.whole(self._planning).rows(()), before)
         return ViewChange(node.view, plus, minus, frozenset(), REDEFINED)
 
+    def fresh(self, node: ViewNode) -> ViewChange:
+        """All rows of a view, in place of those that its consumer knows."""
+        with naming(node.view):
+            return ViewChange(
+                node.view, self.rows_now(node.view.name), [], frozenset(), REDEFINED, fresh=True
+            )
+
     def _changes(
         self,
         node: ViewNode,

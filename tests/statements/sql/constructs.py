@@ -57,7 +57,8 @@ CONSTRUCTS = {
         "WITH RECURSIVE r AS (SELECT k, x FROM a UNION ALL"
         " SELECT r.k, a.x FROM r JOIN a ON a.k = r.x) SELECT k, x FROM r"
     ),
-    "now(), current_date(), rand(), randn(), uuid()": "SELECT k, rand() AS r FROM a",
+    "now(), current_date(), compared with data": "SELECT k FROM a WHERE x < unix_date(now())",
+    "rand(), randn(), uuid()": "SELECT k, rand() AS r FROM a",
 }
 SAID = {
     How.DIFFERENTIAL: "differentials: only changed rows and what they join",

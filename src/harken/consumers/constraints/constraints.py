@@ -24,6 +24,7 @@ from harken.maintenance.watched import WatchedView
 from harken.propagation.consumer import Consumer
 from harken.propagation.network import Network
 from harken.propagation.wave import ViewChange
+from harken.values.rows import Row
 from harken.values.types import Type
 
 
@@ -66,6 +67,8 @@ class Constraints(Consumer):
         self._compile = compile_constraints
         self._epoch = -1
         self._changes: list[ViewChange] = []
+        self._excused: dict[str, Counter[Row]] = {}
+        """The rows that constraints gained because time passed."""
 
     def synchronise(self) -> None:
         catalog = self._runtime.catalog
@@ -84,9 +87,27 @@ class Constraints(Consumer):
     def receive(self, change: ViewChange) -> None:
         self._changes.append(change)
 
+    def begin_check(self) -> None:
+        """Time cannot be refused. What it broke is complained of, unless rules repair it."""
+        if self._network.clock.complaints is not None:
+            self._excused = self._net()[0]
+
     def settle(self) -> None:
         """Raise if the net change of the transaction violates a constraint."""
-        weights: dict[str, Counter[tuple[Any, ...]]] = {}
+        weights, views = self._net()
+        for name, weight in weights.items():
+            excused = self._excused.get(name, Counter())
+            broken = [row for row, count in weight.items() if count > 0]
+            own = next((row for row in broken if weight[row] > excused[row]), None)
+            if own is not None:
+                raise _broken(self._runtime, views[name], own)
+            if broken and self._network.clock.complaints is not None:
+                error = _broken(self._runtime, views[name], broken[0], by_time=True)
+                self._network.clock.complaints.append(error)
+
+    def _net(self) -> tuple[dict[str, Counter[Row]], dict[str, WatchedView]]:
+        """The rows that each constraint gained and lost in the transaction so far."""
+        weights: dict[str, Counter[Row]] = {}
         views: dict[str, WatchedView] = {}
         for change in self._changes:
             views[change.view.name] = change.view
@@ -99,10 +120,7 @@ class Constraints(Consumer):
                 weight.clear()
             weight.update(change.plus)
             weight.subtract(change.minus)
-        for name, weight in weights.items():
-            broken = next((row for row, count in weight.items() if count > 0), None)
-            if broken is not None:
-                raise _broken(self._runtime, views[name], broken)
+        return weights, views
 
     def snapshot(self) -> object:
         return len(self._changes)
@@ -113,13 +131,20 @@ class Constraints(Consumer):
 
     def forget(self) -> None:
         self._changes.clear()
+        self._excused.clear()
 
 
-def _broken(runtime: Runtime, view: WatchedView, row: tuple[Any, ...]) -> IntegrityError:
+def _broken(runtime: Runtime, view: WatchedView, row: Row, by_time: bool = False) -> IntegrityError:
     columns = view.program.goal.columns
     types: tuple[Type, ...] = tuple(column.type for column in columns)
     (shown,) = decode_rows([row], types, runtime.catalog.home)
     values = ", ".join(f"{c.name} = {_sql(v)}" for c, v in zip(columns, shown, strict=True))
+    if by_time:
+        return IntegrityError(
+            f"{view.title} does not hold any more, because time has passed: {values}",
+            code="constraint",
+            hint="change the row, or let a rule do so in time; nothing is rolled back",
+        )
     return IntegrityError(
         f"{view.title} does not hold: {values}",
         code="constraint",

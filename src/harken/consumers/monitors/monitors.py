@@ -124,6 +124,12 @@ class Monitors(Consumer):
         except HarkenError:
             return ()
 
+    def is_shared(self, view: WatchedView) -> bool:
+        assert isinstance(view, MonitoredView)
+        return any(
+            each in self._durables_of or each in self._logs for each in self._places.at(view)
+        )
+
     def _strategy_of(self, watched: Watched) -> str:
         audience = self._audiences.get(watched)
         return audience.strategy if audience is not None else "auto"

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from harken.calculus.clock import with_clock
 from harken.consumers.monitors.restriction import Conditions, Restriction, constant_variable
 from harken.database.catalog import Catalog
 from harken.database.shared_errors import cannot_be_watched
@@ -30,7 +31,8 @@ from harken.ir.relations import Column, Kind, Relation, Role
 from harken.ir.schema import Function
 from harken.ir.terms import Constant, Parameter, Term, Value, Variable
 from harken.maintenance.watched import WatchedView
-from harken.planner.change_methods import moving, untold
+from harken.planner.change_methods import moving
+from harken.planner.clock_views import untold
 from harken.planner.lift import compared_with
 from harken.planner.prepare import prepare
 from harken.values.encoding import encoder
@@ -191,14 +193,14 @@ def _whole_view(function: Function, catalog: Catalog) -> MonitoredView:
     goal = relation.variant(Role.CONDITION, f"monitored {relation.name}", kind=Kind.DERIVED)
     row = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(relation.columns))
     definition = Definition(goal, (Clause(Atom(goal, row), (Atom(relation, row),)),))
-    program = assemble(goal, [definition], catalog)
+    program = with_clock(assemble(goal, [definition], catalog))
     _check(program, function, catalog)
     return MonitoredView(
         program=program,
         label=function.id,
         types=_types(relation),
         is_moving=bool(moving(program)),
-        warnings=untold(program),
+        warnings=untold(program, catalog.hierarchy),
     )
 
 
@@ -216,7 +218,7 @@ def _restricted_view(
     goal = relation.variant(Role.AUXILIARY, f"rows of {label}", kind=Kind.DERIVED)
     given: dict[Term, Term] = {each: Parameter(i, each.type) for i, each in enumerate(constants)}
     read = Definition(goal, (_with_terms(goal, clause, given),))
-    reading = assemble(goal, (read, *restriction.own), catalog)
+    reading = with_clock(assemble(goal, (read, *restriction.own), catalog))
     _check(reading, function, catalog)
     shared = _shared_goal(relation, f"monitored {label}")
     parameters = parameters_relation(label, [each.type for each in constants])
@@ -231,7 +233,7 @@ def _restricted_view(
         types=_types(relation),
         mentions=restriction.mentions,
         is_moving=bool(moving(reading)),
-        warnings=untold(reading),
+        warnings=untold(reading, catalog.hierarchy),
         parameters=parameters,
         looked_up=tuple(i for i, each in enumerate(constants, start=1) if each in compared),
     )

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager, nullcontext
 
+from harken.calculus.clock import reads_clock
 from harken.calculus.states import in_old_state
 from harken.consumers.monitors.view import MonitoredView, Selection
 from harken.database.changes import stored_rows
@@ -93,6 +94,9 @@ class ViewRows:
     def _at_last_evaluation(self, view: MonitoredView) -> AbstractContextManager[None]:
         """Set `now()` to the time of the last evaluation: the copies of the clients are from
         then."""
+        is_watched = self._network.graph.node(view.name) is not None
+        if reads_clock(view.program) and not is_watched:
+            return self._network.clock.at_present()
         if not view.depends_on_time:
             return nullcontext()
         return self._runtime.engine.connection.at(self._moments.last(view.name))

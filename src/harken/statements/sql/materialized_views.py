@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from harken.calculus.clock import reads_clock, with_clock
 from harken.database.catalog import Catalog
 from harken.database.runtime import Runtime
 from harken.ir.assemble import assemble
@@ -66,7 +67,7 @@ def compile_kept(function: Function, catalog: Catalog, before: KeptView | None =
     again."""
     assert function.relation is not None
     query = stored_query(function, catalog)
-    program = assemble(query.rows.relation, query.definitions.values(), catalog)
+    program = with_clock(assemble(query.rows.relation, query.definitions.values(), catalog))
     if before is not None and (before.program, before.table) == (program, function.relation):
         return before
     prepare(program, catalog.hierarchy)
@@ -163,6 +164,8 @@ class KeptViews(Consumer):
 
 def rows_of(runtime: Runtime, kept: KeptView) -> list[tuple[Any, ...]]:
     """All present rows of a materialized view's query."""
+    if reads_clock(kept.program):
+        runtime.reactions.network.clock.open()
     runtime.engine.measure()
     plan = prepare(kept.program, runtime.catalog.hierarchy)
     return runtime.engine.compile(plan).rows(())

@@ -18,7 +18,8 @@ from harken.lang.sql.parser import Statement
 from harken.lang.sql.program_draft import Draft
 from harken.lang.sql.query_rows import QueryRows
 from harken.lang.sql.random_calls import has_random_call
-from harken.planner.change_methods import How, looked_at, untold
+from harken.planner.change_methods import How, looked_at
+from harken.planner.clock_views import untold
 from harken.planner.prepare import prepare
 from harken.statements.sql.lifted_queries import Found, LiftedQuery, compile_lifted
 from harken.statements.sql.view_clauses import Translation, translate_query
@@ -114,7 +115,7 @@ class Reading:
         parts = ["As ObjectLog:", print_program(program), "Expanded:", print_program(plan.program)]
         parts += ["As SQL:", engine.explain_sql(plan), *described(engine.reaches(plan))]
         parts += ["Its changes are found by:", *_maintenance(plan.program, engine)]
-        parts += [f"Warning: {each}" for each in untold(program)]
+        parts += [f"Warning: {each}" for each in untold(program, catalog.hierarchy)]
         lines = [(line,) for part in parts for line in part.splitlines()]
         self._runtime.emit("rows", ("plan",), lines, (TEXT,))
 
