@@ -1,6 +1,7 @@
 """Laws run through the compiled path: a wave is compiled the first time that it may be.
 
-`test_compiled_waves.py` and a part of the others run with it switched off as well.
+`test_compiled_waves.py` compares both ways; `test_interpreted_waves.py` runs all others with it
+switched off, as `HARKEN_COMPILED_WAVES=false pytest tests/laws` does.
 """
 
 from __future__ import annotations
