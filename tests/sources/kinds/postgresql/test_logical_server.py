@@ -490,7 +490,8 @@ def test_the_log_is_chosen_where_it_is_permitted(
     chosen = opened("postgresql", {"url": plain_database.url, "table": "t"})
     assert (chosen.capture, chosen.why) == (
         "poll",
-        "public.t is read again, because its wal_level is replica, not logical",
+        "public.t is read again, because its wal_level is replica, not logical; "
+        "CAPTURE triggers would note its changes",
     )
     with followed(plain_database) as server, pytest.raises(SourceFault, match="wal_level"):
         server.start(["t"])

@@ -11,9 +11,16 @@ from dataclasses import dataclass
 
 from psycopg import sql
 
-from harken.sources.kinds.postgresql.log_catalog import LogCatalog, log_key, refused_for_log
+from harken.sources.kinds.postgresql.delta_catalog import DeltaCatalog
+from harken.sources.kinds.postgresql.delta_relation import (
+    create_script,
+    drop_script,
+    refused_for_triggers,
+)
+from harken.sources.kinds.postgresql.log_catalog import LogCatalog, refused_for_log
 from harken.sources.kinds.postgresql.postgres_connection import Place, told
 from harken.sources.kinds.postgresql.postgres_tables import OutsideTable, read_table
+from harken.sources.kinds.postgresql.table_stamps import capture_key
 
 LOGICAL, TRIGGERS, POLL = "logical", "triggers", "poll"
 
@@ -29,10 +36,30 @@ def chosen(place: Place, name: str, log: LogCatalog) -> Choice:
     with told(place), place.connect() as connection:
         table = read_table(connection, name)
         refusal = refused_for_log(table) or log.refusal(connection)
+        others = refused_for_triggers(table)
     if not refusal:
-        whole = "" if log_key(table) else ", and whole rows, because it has no key"
+        whole = "" if capture_key(table, by_log=True) else ", and whole rows, because it has no key"
         return Choice(LOGICAL, f"the log of the server has the changes of {table.title}{whole}")
-    return Choice(POLL, f"{table.title} is read again, because {refusal}")
+    instead = "" if others else "; CAPTURE triggers would note its changes"
+    return Choice(POLL, f"{table.title} is read again, because {refusal}{instead}")
+
+
+def trigger_scripts(place: Place, name: str, catalog: DeltaCatalog, source: str) -> tuple[str, str]:
+    with told(place), place.connect() as connection:
+        delta = catalog.relation(connection, read_table(connection, name), source)
+    create = [
+        sql.SQL("-- Harken runs this itself when the source starts."),
+        catalog.script(delta.schema),
+        create_script(delta),
+    ]
+    drop = [
+        sql.SQL("-- Harken runs this itself when the source is dropped."),
+        drop_script(delta),
+        sql.SQL("-- With the last source of this server:"),
+        catalog.drop_script(delta.schema),
+    ]
+    first, last = (sql.SQL("\n").join(each).as_string(None) + "\n" for each in (create, drop))
+    return first, last
 
 
 def log_scripts(place: Place, name: str, log: LogCatalog) -> tuple[str, str]:

@@ -1,32 +1,31 @@
 """What Harken installs in a server to follow its log: a publication with the tables, and a slot.
 
-The comment of the publication says what each table was when its snapshot was taken, so that a table
-that was altered meanwhile is noticed also after a restart of either side.
+The comment of the publication says what each table was when its snapshot was taken.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from psycopg import sql
 
 from harken.errors import SourceFault
 from harken.sources.kinds.postgresql.log_positions import lsn_number
-from harken.sources.kinds.postgresql.log_reader import FollowedTable
 from harken.sources.kinds.postgresql.postgres_connection import Connection
 from harken.sources.kinds.postgresql.postgres_tables import OutsideTable
+from harken.sources.kinds.postgresql.table_stamps import (
+    KnownTable,
+    Member,
+    members,
+    read_known,
+    written,
+)
 
 STATE = """
     SELECT pg_current_wal_insert_lsn()::text, pg_current_wal_flush_lsn()::text,
            s.confirmed_flush_lsn::text, s.plugin, s.wal_status, s.database = current_database()
     FROM (SELECT) one LEFT JOIN pg_replication_slots s ON s.slot_name = %s
-"""
-SERVER = """
-    SELECT system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
-    FROM pg_control_system()
 """
 PERMITS = """
     SELECT current_setting('wal_level'), pg_is_in_recovery(),
@@ -40,13 +39,7 @@ COMMENT = """
     FROM pg_publication p WHERE p.pubname = %s
 """
 MEMBERS = """
-    SELECT r.prrelid, n.nspname, c.relname, c.relreplident, c.relfilenode,
-           (SELECT coalesce(string_agg(i.indexrelid::text, ',' ORDER BY i.indexrelid), '')
-            FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique),
-           (SELECT jsonb_object_agg(a.attname, a.xmin::text || '/' || a.atttypid)
-            FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)
-    FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
-    JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+    SELECT r.prrelid FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
     WHERE p.pubname = %s
 """
 PLUGIN = "pgoutput"
@@ -63,33 +56,6 @@ class LogState:
     confirmed: int | None
     """How far the slot was released; None if there is no slot of ours."""
     problem: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A table of the publication as it is now. `stamps` change with every change of a column, and
-    `file` when its rows are written anew."""
-
-    oid: int
-    schema: str
-    name: str
-    identity: str
-    file: int
-    indexes: str
-    stamps: Mapping[str, str]
-
-    @property
-    def title(self) -> str:
-        return f"{self.schema}.{self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class KnownTable:
-    """What the comment says of a table."""
-
-    table: FollowedTable
-    file: int
-    stamps: Mapping[str, str]
 
 
 class LogCatalog:
@@ -128,34 +94,17 @@ class LogCatalog:
             return f"{user} may not make a publication (GRANT CREATE ON DATABASE ... TO {user})"
         return "" if has_room else "all its replication slots are taken (max_replication_slots)"
 
-    def server(self, connection: Connection) -> str:
-        row = connection.execute("SELECT pg_is_in_recovery()").fetchone()
-        if row is not None and row[0]:
-            raise SourceFault("the server is a standby, or is still recovering", code="source-down")
-        row = connection.execute(SERVER).fetchone()
-        assert row is not None
-        return str(row[0])
-
     def known(self, connection: Connection) -> dict[str, KnownTable] | None:
         """By the names that sources have for them; None without a publication of ours."""
         row = connection.execute(COMMENT, [self.name]).fetchone()
-        if row is None:
-            return None
-        try:
-            given = json.loads(row[0])["tables"]
-            return {name: _known(name, each) for name, each in given.items()}
-        except (ValueError, KeyError, TypeError):
-            return None
+        return None if row is None else read_known(row[0])
 
     def members(self, connection: Connection) -> dict[int, Member]:
-        rows = connection.execute(MEMBERS, [self.name])
-        return {row[0]: Member(*row) for row in rows}
+        return members(connection, [row[0] for row in connection.execute(MEMBERS, [self.name])])
 
     def write(self, connection: Connection, known: Mapping[str, KnownTable]) -> None:
-        tables = {name: _written(each) for name, each in known.items()}
-        comment = json.dumps({"about": "made by Harken, which drops it", "tables": tables})
-        statement = "COMMENT ON PUBLICATION {} IS {}"
-        connection.execute(_filled(statement, self.name, sql.Literal(comment)))
+        comment = sql.Literal(written(known))
+        connection.execute(_filled("COMMENT ON PUBLICATION {} IS {}", self.name, comment))
 
     def create(self, connection: Connection) -> None:
         """The publication must be older than the slot: the log is read with the catalog of its
@@ -186,60 +135,8 @@ class LogCatalog:
         connection.execute("SELECT pg_replication_slot_advance(%s, %s)", [self.name, place])
 
 
-def altered(known: KnownTable, member: Member | None) -> str:
-    """What happened to a table that its rows in the log cannot show."""
-    title = known.table.title
-    if member is None:
-        return f"{title} was dropped, or taken out of the publication of Harken"
-    if member.title != title:
-        return f"{title} was renamed to {member.title}"
-    if member.identity != known.table.identity:
-        return f"the replica identity of {title} was changed"
-    for name in known.table.wanted:
-        if name not in member.stamps:
-            return f"{title} lost its column {name}"
-        if member.file != known.file and member.stamps[name] != known.stamps.get(name):
-            return f"the column {name} of {title} was rewritten"
-    return ""
-
-
-def log_key(table: OutsideTable) -> tuple[str, ...]:
-    """The columns by which a row is known; none for a bag."""
-    return table.key if table.identity == "f" else table.identity_key
-
-
-def followed_table(name: str, table: OutsideTable) -> FollowedTable:
-    columns = {each.name: str(each.value.arrow) for each in table.columns}
-    return FollowedTable(name, table.oid, table.title, columns, log_key(table), table.identity)
-
-
 def _filled(statement: str, name: str, *more: sql.Composable) -> sql.Composed:
     return sql.SQL(statement).format(sql.Identifier(name), *more)
-
-
-def _written(known: KnownTable) -> dict[str, Any]:
-    table = known.table
-    return {
-        "oid": table.oid,
-        "title": table.title,
-        "columns": dict(table.columns),
-        "key": list(table.key),
-        "identity": table.identity,
-        "file": known.file,
-        "stamps": dict(known.stamps),
-    }
-
-
-def _known(name: str, given: Mapping[str, Any]) -> KnownTable:
-    table = FollowedTable(
-        name,
-        given["oid"],
-        given["title"],
-        given["columns"],
-        tuple(given["key"]),
-        given["identity"],
-    )
-    return KnownTable(table, given["file"], given["stamps"])
 
 
 def refused_for_log(table: OutsideTable) -> str:

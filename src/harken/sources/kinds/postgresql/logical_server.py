@@ -19,13 +19,8 @@ from psycopg import errors, sql
 
 from harken.errors import SourceFault
 from harken.sources.kinds.postgresql.log_catalog import (
-    KnownTable,
     LogCatalog,
     LogState,
-    Member,
-    altered,
-    followed_table,
-    log_key,
     not_permitted,
     refused_for_log,
 )
@@ -46,6 +41,7 @@ from harken.sources.kinds.postgresql.log_reader import (
 from harken.sources.kinds.postgresql.postgres_connection import (
     Connection,
     Place,
+    server_identity,
     told,
 )
 from harken.sources.kinds.postgresql.postgres_tables import (
@@ -56,6 +52,12 @@ from harken.sources.kinds.postgresql.postgres_tables import (
 )
 from harken.sources.kinds.postgresql.postgres_values import ValueType
 from harken.sources.kinds.postgresql.shared_snapshot import SharedSnapshot
+from harken.sources.kinds.postgresql.table_stamps import (
+    Alterations,
+    KnownTable,
+    capture_key,
+    known_table,
+)
 from harken.sources.outside import (
     OutsideSchema,
     OutsideTransaction,
@@ -92,8 +94,8 @@ class LogicalServer:
         """Ends of records, beyond what could be read when they were noted."""
         self._floors: dict[int, int] = {}
         """By the place of a transaction that was told: up to where all tables have arrived."""
-        self._members: dict[int, Member] = {}
-        self._rewritten: dict[str, str] = {}
+        self._floored: set[str] = set()
+        self._alterations = Alterations(by_log=True)
         self.peeks = 0
         """How often the log was read, which is not for free."""
 
@@ -105,7 +107,7 @@ class LogicalServer:
     def schema(self, table: str) -> OutsideSchema:
         with self._connected() as connection:
             found = read_table(connection, table)
-        return replace(found.schema_of(found.columns), key=log_key(found))
+        return replace(found.schema_of(found.columns), key=capture_key(found, by_log=True))
 
     def expect(self, table: str, columns: Sequence[str]) -> None:
         self._expected[table] = tuple(columns)
@@ -127,7 +129,7 @@ class LogicalServer:
         self._nothing_at = None
         return {
             name: Snapshot(
-                replace(table.schema_of(table.columns), key=log_key(table)),
+                replace(table.schema_of(table.columns), key=capture_key(table, by_log=True)),
                 shared.rows(table, refuse_odd=self._refuse_odd),
                 LogPosition(
                     places[name], self._server, {name: Window(seen, lsn_number(shared.end))}
@@ -177,7 +179,9 @@ class LogicalServer:
                 self._log.add(connection, table)
             member = self._log.members(connection)[table.oid]
             known = self._log.known(connection) or {}
-            self._log.write(connection, {**known, name: _as_now(name, table, member)})
+            self._log.write(
+                connection, {**known, name: known_table(name, table, member, by_log=True)}
+            )
             row = connection.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone()
             assert row is not None
             return lsn_number(row[0])
@@ -327,6 +331,8 @@ class LogicalServer:
     def _note_floors(
         self, found: Iterable[ReadTransaction], places: Mapping[str, LogPosition]
     ) -> None:
+        if self._floored != places.keys():
+            self._floors, self._floored = {}, set(places)
         behind = {name: each.place for name, each in places.items()}
         for each in found:
             behind.update((change.table, each.place) for change in each.transaction.changes)
@@ -336,25 +342,11 @@ class LogicalServer:
         self, connection: Connection, known: Mapping[str, KnownTable], names: Iterable[str]
     ) -> dict[str, str]:
         """Tables that were altered so that the log need not show it."""
-        members = self._log.members(connection)
-        if members != self._members:
-            self._rewritten = {}
-            fresh = dict(known)
-            for name, each in known.items():
-                member = members.get(each.table.oid)
-                expected = self._expected.get(name, ())
-                table = replace(each.table, expected=expected)
-                problem = altered(replace(each, table=table), member)
-                if not problem and member is not None:
-                    if log_key(table_of(connection, member.oid)) != each.table.key:
-                        problem = f"the key of {each.table.title} was changed"
-                    fresh[name] = replace(each, file=member.file, stamps=member.stamps)
-                if problem:
-                    self._rewritten[name] = problem
-            if fresh != dict(known):
-                self._log.write(connection, fresh)
-            self._members = members
-        return {name: self._rewritten[name] for name in names if name in self._rewritten}
+        now = self._log.members(connection)
+        found, fresh = self._alterations.found(connection, known, now, self._expected)
+        if fresh != known:
+            self._log.write(connection, fresh)
+        return {name: found[name] for name in names if name in found}
 
     def _type_reader(self, connection: Connection) -> Types:
         def find(type: int, modifier: int) -> ValueType | None:
@@ -377,9 +369,9 @@ class LogicalServer:
             try:
                 if not self._server:
                     self._types.clear()
-                    self._members = {}
+                    self._alterations.forget()
                     self._nothing_at = None
-                    self._server = self._log.server(connection)
+                    self._server = server_identity(connection)
                 yield connection
             except errors.ObjectInUse as error:
                 connection.close()
@@ -411,7 +403,3 @@ def limited(messages: Iterable[bytes]) -> Iterator[bytes]:
                 hint="the tables are read again instead",
             )
         yield each
-
-
-def _as_now(name: str, table: OutsideTable, member: Member) -> KnownTable:
-    return KnownTable(followed_table(name, table), member.file, member.stamps)

@@ -27,6 +27,10 @@ SESSION = """
     SET extra_float_digits = 1; SET bytea_output = 'hex'; SET lc_monetary = 'C';
     SET xmloption = 'content'; SET idle_in_transaction_session_timeout = 0
 """
+SERVER = """
+    SELECT system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
+    FROM pg_control_system()
+"""
 FILES = ("sslcert", "sslkey", "sslrootcert", "sslcrl", "sslcrldir")
 """Parameters that name files of this machine."""
 REFUSED = ("passfile", "service", "servicefile", "hostaddr", "requirepeer", "krbsrvname", "gsslib")
@@ -130,6 +134,16 @@ class Place:
         except HarkenError as error:
             raise SourceFault(error.message, code=error.code, hint=error.hint) from error
         return {"hostaddr": ",".join(found)}
+
+
+def server_identity(connection: Connection) -> str:
+    """Of its data and its timeline, which is a new one after a failover. A standby has none."""
+    row = connection.execute("SELECT pg_is_in_recovery()").fetchone()
+    if row is not None and row[0]:
+        raise SourceFault("the server is a standby, or is still recovering", code="source-down")
+    row = connection.execute(SERVER).fetchone()
+    assert row is not None
+    return str(row[0])
 
 
 @contextmanager

@@ -13,14 +13,18 @@ from harken.errors import SourceFault
 from harken.sources.kinds.postgresql.capture_choice import (
     LOGICAL,
     POLL,
+    TRIGGERS,
     Choice,
     chosen,
     log_scripts,
+    trigger_scripts,
 )
+from harken.sources.kinds.postgresql.delta_catalog import DeltaCatalog
 from harken.sources.kinds.postgresql.log_catalog import LogCatalog
 from harken.sources.kinds.postgresql.logical_server import LogicalServer
 from harken.sources.kinds.postgresql.polled_table import PolledTable
 from harken.sources.kinds.postgresql.postgres_connection import Place, short_id
+from harken.sources.kinds.postgresql.trigger_server import TriggerServer
 from harken.sources.outside import Context, Opened, Option
 
 OPTIONS = (
@@ -46,8 +50,13 @@ class PostgresKind:
     name = "postgresql"
     title = "PostgreSQL"
     options = OPTIONS
-    captures: tuple[str, ...] = (LOGICAL, POLL)
+    captures: tuple[str, ...] = (LOGICAL, TRIGGERS, POLL)
     is_whole = True
+
+    def __init__(self) -> None:
+        self._sources: dict[str, dict[str, str]] = {}
+        """The sources that were opened here, by their tables, by the catalog of delta tables. The
+        names of delta tables begin with theirs."""
 
     def open(
         self, options: Mapping[str, Any], context: Context, capture: str | None = None
@@ -61,22 +70,40 @@ class PostgresKind:
                 code="bad-option",
                 hint=f"there are: {', '.join(self.captures)}",
             )
-        name, odd = options["table"], options["odd_values"]
-        server = place.name if odd == "null" else f"{place.name} ({odd} odd values)"
+        name, refuse_odd = options["table"], options["odd_values"] == "refuse"
+        server = f"{place.name} (odd values refused)" if refuse_odd else place.name
         log = LogCatalog(f"harken_{short_id(f'{context.database}|{server}')}")
         choice = Choice(capture, "") if capture else chosen(place, name, log)
-        polled = PolledTable(place, name, options.get("changed_when"), refuse_odd=odd == "refuse")
-        if choice.capture == POLL:
-            return Opened(polled=polled, server=place.name, table=name, why=choice.why)
-        return Opened(
-            polled=polled,
-            followed=LogicalServer(place, log, refuse_odd=odd == "refuse"),
-            server=server,
-            table=name,
-            capture=LOGICAL,
-            why=choice.why,
-            scripts=lambda: log_scripts(place, name, log),
-        )
+        polled = PolledTable(place, name, options.get("changed_when"), refuse_odd=refuse_odd)
+        if choice.capture == LOGICAL:
+            return Opened(
+                polled=polled,
+                followed=LogicalServer(place, log, refuse_odd=refuse_odd),
+                server=server,
+                table=name,
+                capture=LOGICAL,
+                why=choice.why,
+                scripts=lambda: log_scripts(place, name, log),
+            )
+        if choice.capture == TRIGGERS:
+            catalog = DeltaCatalog(log.name)
+            names = self._sources.setdefault(catalog.name, {})
+            names[name] = context.name
+            return Opened(
+                polled=polled,
+                followed=TriggerServer(
+                    place,
+                    catalog,
+                    lambda table: names.get(table, "harken"),
+                    refuse_odd=refuse_odd,
+                ),
+                server=f"{server} by triggers",
+                table=name,
+                capture=TRIGGERS,
+                why=choice.why,
+                scripts=lambda: trigger_scripts(place, name, catalog, context.name),
+            )
+        return Opened(polled=polled, server=place.name, table=name, why=choice.why)
 
 
 KIND = PostgresKind()

@@ -51,7 +51,8 @@ COLUMNS = """
         FROM pg_type t JOIN pg_type e ON e.oid = t.typelem WHERE t.typcategory = 'A'
     )
     SELECT a.attname, a.attnum, a.atttypid, a.atttypmod, b.type, b.modifier,
-           coalesce(e.base, 0), format_type(b.type, b.modifier), a.attgenerated <> '',
+           coalesce(e.base, 0), format_type(b.type, b.modifier), format_type(b.type, -1),
+           a.attgenerated <> '',
            coalesce(l.collname = 'C', false), coalesce(l.collisdeterministic, true)
     FROM base b
     JOIN pg_attribute a ON a.attrelid = %(oid)s AND a.attnum = b.attnum
@@ -90,6 +91,8 @@ class TableColumn:
     value: ValueType
     declared: str
     """The type as PostgreSQL writes it, of a domain its base type."""
+    plain: str
+    """The same without a length or a precision."""
     is_generated: bool = False
     collates_as_c: bool = False
     is_deterministic: bool = True
@@ -109,7 +112,7 @@ class OutsideTable:
     persistence: str
     identity: str
     """Of its rows in the log: d (the primary key), i (an index), f (all columns), n (nothing)."""
-    estimate: int
+    estimate: int = field(compare=False)
     is_ours: bool
     is_restricted: bool
     """Whether row-level security hides rows from the user of the source."""

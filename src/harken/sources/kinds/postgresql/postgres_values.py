@@ -25,7 +25,7 @@ import json
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -48,7 +48,7 @@ class ValueType:
     base: int
     """The type's number in PostgreSQL, of a domain that of its base type."""
     arrow: pa.DataType
-    read: Callable[[str], Any]
+    read: Callable[[str], Any] = field(compare=False)
     is_exact: bool = True
     in_csv: pa.DataType | None = None
     """As what Arrow reads it, if not as `arrow`."""
