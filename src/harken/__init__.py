@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from harken import dbapi as dbapi
     from harken.api.backups import Restored, restore
     from harken.api.connect import connect
+    from harken.api.continual_handles import ContinualQuery
     from harken.api.database import Database
     from harken.api.handles import FunctionHandle, NoValue
     from harken.backup.saving import Backup
@@ -51,6 +52,7 @@ __all__ = [
     "Change",
     "Client",
     "ClockWarning",
+    "ContinualQuery",
     "Copy",
     "Database",
     "DetachedAction",
@@ -92,6 +94,7 @@ _MODULES = {
     "Verification": "harken.backup.verification",
     "restore": "harken.api.backups",
     "Change": "harken.database.changes",
+    "ContinualQuery": "harken.api.continual_handles",
     "Client": "harken.client.client",
     "Copy": "harken.client.view_copies",
     "Database": "harken.api.database",

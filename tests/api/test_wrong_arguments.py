@@ -63,6 +63,13 @@ def good_calls(tmp_path: Path) -> dict[str, dict[str, Any]]:
             "warn": None,
             "strategy": "auto",
         },
+        "continual": {
+            "name": "q",
+            "query": "SELECT name FROM low",
+            "trigger": "EVERY DAY",
+            "notify": ["LOG"],
+            "priority": 3,
+        },
         "views": {},
         "describe": {"name": "low", "where": None},
         "describe_table": {"name": "low"},

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from harken.api import interface_variables
 from harken.api.backups import check_database, write_backup
+from harken.api.continual_handles import ContinualQuery, ContinualQueryList
 from harken.api.due_runs import run_due
 from harken.api.explain import Explained, explain
 from harken.api.handles import FunctionHandle
@@ -85,6 +86,7 @@ class Database:
         self._lake = LakeTables(internals)
         self.notifications = Notifications(internals, self.session_lock)
         self.sources = Sources(internals, self.session_lock)
+        self.continual_queries = ContinualQueryList(internals, self.session_lock)
 
     # --- programs --------------------------------------------------------------------------
 
@@ -490,6 +492,24 @@ class Database:
         A service does this by itself; programs that embed Harken call it when `next_due` says so.
         """
         return run_due(self.internals)
+
+    # --- continual queries -------------------------------------------------------------------
+
+    def continual(
+        self, name: str | None = None, query: str | None = None, **clauses: Any
+    ) -> ContinualQuery:
+        """A handle on a continual query. With a `query` it is installed, under the clauses
+        `trigger`, `stop`, `deliver`, `notify`, `zone`, `owner`, `strategy`, `priority`, `deadline`
+        and `coupling`, written as in SQL; without one it is the installed query of that name.
+        """
+        if query is not None:
+            check_text(query, "the query")
+            return self.continual_queries.install(name, query, clauses)
+        check_text(name, "the name of a continual query")
+        found = self.continual_queries.get(str(name))
+        if clauses:
+            found.alter(**clauses)
+        return found
 
     # --- the lake --------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from harken.cli import (
     backup_commands,
     checking,
     commands,
+    continual_commands,
     detached_actions,
     querying,
     running,
@@ -71,6 +72,26 @@ _actions.command("list", cls=Command)(detached_actions.list_actions)
 _actions.command("retry", cls=Command)(detached_actions.retry)
 _actions.command("discard", cls=Command)(detached_actions.discard)
 app.add_typer(_actions, name="actions")
+
+_continual = typer.Typer(
+    cls=Group,
+    help="Continual queries: a query, what triggers it, and who is told.",
+    no_args_is_help=True,
+)
+_continual.command("install", cls=Command)(continual_commands.install)
+_continual.command("list", cls=Command)(continual_commands.list_queries)
+_continual.command("show", cls=Command)(continual_commands.show)
+_continual.command("history", cls=Command)(continual_commands.history)
+_continual.command("run", cls=Command)(continual_commands.run)
+_continual.command("pause", cls=Command)(continual_commands.pause)
+_continual.command("resume", cls=Command)(continual_commands.resume)
+_continual.command("mute", cls=Command)(continual_commands.mute)
+_continual.command("snooze", cls=Command)(continual_commands.snooze)
+_continual.command("drop", cls=Command)(continual_commands.drop)
+_continual.command("test", cls=Command)(continual_commands.show_samples)
+_continual.command("export", cls=Command)(continual_commands.export)
+_continual.command("import", cls=Command)(continual_commands.import_queries)
+app.add_typer(_continual, name="cq")
 
 _sources = typer.Typer(
     cls=Group,

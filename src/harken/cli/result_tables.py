@@ -9,7 +9,7 @@ import csv
 import datetime
 import decimal
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich.cells import cell_len
@@ -136,3 +136,26 @@ def arrow_bytes(result: Result) -> bytes:
     with pyarrow.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
     return bytes(sink.getvalue().to_pybytes())
+
+
+def print_table(heading: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A table of what a command lists."""
+    result = Result("rows", (), [])
+    shown = [tuple(heading), *(tuple(one_line(cell(v, result)) for v in row) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
+        print("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip())
+
+
+def plain_values(value: Any) -> Any:
+    """Values that JSON has."""
+    match value:
+        case dict():
+            return {name: plain_values(each) for name, each in value.items()}
+        case list() | tuple():
+            return [plain_values(each) for each in value]
+        case None | bool() | int() | float() | str():
+            return value
+        case datetime.datetime() | datetime.date():
+            return value.isoformat()
+    return str(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,9 +13,9 @@ import harken
 from harken.api.sources import SourceStatus
 from harken.cli.options import DatabaseFile, Format, Output, Overrides
 from harken.cli.reporting import CommandError, reported
-from harken.cli.result_tables import cell, one_line
+from harken.cli.result_tables import one_line, plain_values, print_table
 from harken.cli.sessions import command_line_spark, open_database, settings_of
-from harken.database.results import Result, to_json
+from harken.database.results import to_json
 from harken.lang.sql.source_statements import SECONDS
 
 Name = Annotated[str, typer.Argument(help="The name of the source.")]
@@ -92,9 +91,9 @@ def check(
     with reported(format), _connected(db, set) as database:
         found = database.sources.check(kind, _given(options), capture=capture, key=_names(key))
         if format is Format.JSON:
-            print(to_json({"kind": "check", **_plain(asdict(found))}))
+            print(to_json({"kind": "check", **plain_values(asdict(found))}))
             return
-        _table(("column", "type"), [(each.name, each.type) for each in found.columns])
+        print_table(("column", "type"), [(each.name, each.type) for each in found.columns])
         keys = [", ".join(each) for each in found.key_candidates]
         print(f"\nkey of the source: {', '.join(found.key) or 'none'}")
         print(f"may be a key: {'; '.join(keys) or 'none was found'}")
@@ -102,7 +101,7 @@ def check(
         for part, why in found.set_aside.items():
             print(f"set aside: {one_line(part)}: {one_line(why)}")
         print(f"rows: {found.count:,}\n")
-        _table([each.name for each in found.columns], found.rows)
+        print_table([each.name for each in found.columns], found.rows)
 
 
 def list_sources(db: DatabaseFile, format: Output = Format.TEXT) -> None:
@@ -114,7 +113,7 @@ def list_sources(db: DatabaseFile, format: Output = Format.TEXT) -> None:
                 print(to_json({"kind": "source", **_as_json(each)}))
         elif found:
             heading = ("source", "kind", "state", "rows", "read", "changed", "next", "why")
-            _table(heading, [_cells(each) for each in found])
+            print_table(heading, [_cells(each) for each in found])
 
 
 def show(name: Name, db: DatabaseFile, format: Output = Format.TEXT) -> None:
@@ -122,7 +121,7 @@ def show(name: Name, db: DatabaseFile, format: Output = Format.TEXT) -> None:
     with reported(format), open_database(db, read_only=True) as database:
         found = database.sources.describe(name)
         if format is Format.JSON:
-            print(to_json({"kind": "source", **_plain(dict(found))}))
+            print(to_json({"kind": "source", **plain_values(dict(found))}))
             return
         width = max(map(len, found))
         for title, value in found.items():
@@ -215,29 +214,7 @@ def _time(at: datetime.datetime | None) -> str:
     return "" if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
 
 
-def _table(heading: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    result = Result("rows", (), [])
-    shown = [tuple(heading), *(tuple(one_line(cell(v, result)) for v in row) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    for row in shown:
-        print("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip())
-
-
 def _as_json(status: SourceStatus) -> dict[str, Any]:
     values = asdict(status)
     found: dict[str, Any] = {"name": values.pop("name"), "source": values.pop("kind"), **values}
-    return {name: _plain(value) for name, value in found.items()}
-
-
-def _plain(value: Any) -> Any:
-    """Values that JSON has."""
-    match value:
-        case dict():
-            return {name: _plain(each) for name, each in value.items()}
-        case list() | tuple():
-            return [_plain(each) for each in value]
-        case None | bool() | int() | float() | str():
-            return value
-        case datetime.datetime() | datetime.date():
-            return value.isoformat()
-    return str(value)
+    return {name: plain_values(value) for name, value in found.items()}

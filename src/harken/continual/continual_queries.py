@@ -33,6 +33,7 @@ from harken.continual.query_clauses import Clauses, Delivery, OnSchedule
 from harken.continual.time_triggers import TimeTriggers
 from harken.continual.trigger_kinds import INSTALLED, REQUEST, RETRY, SCHEDULE, Cause, Kinds
 from harken.database.due_work import CONTINUAL_QUERIES, Timers
+from harken.database.messages import Messages, Recipient, StoredMessage
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, IntegrityError, NameFault, TypeFault
@@ -65,6 +66,8 @@ class ContinualQueries:
         self.transactions: Transactions
         self.run_statement: Callable[[str], None]
         """Runs a statement of SQL, in the open transaction."""
+        self.check_recipient: Callable[[Recipient], None] = lambda recipient: None
+        """Raises if nothing can ever be delivered there."""
         self.stop_holds: Callable[[InstalledQuery], bool] = lambda query: False
         """Whether the condition of its STOP clause is true."""
 
@@ -123,6 +126,8 @@ class ContinualQueries:
                         code="unknown-column",
                         hint=f"its columns are {', '.join(compiled.names)}",
                     )
+        for recipient in query.clauses.notify:
+            self.check_recipient(recipient)
         if query.clauses.stop.condition is not None:
             self.stop_holds(query)  # raises if it cannot be evaluated
         stops_at = query.stops_at
@@ -193,6 +198,11 @@ class ContinualQueries:
 
     def delivery_of(self, query: InstalledQuery) -> Delivery:
         return self._executor.delivery_of(query)
+
+    def messages_of(self, query: InstalledQuery) -> list[StoredMessage]:
+        """The messages about a query, in the order in which they were written."""
+        found = Messages(self._runtime).listed()
+        return [each for each in found if each.message.query == query.name]
 
     def explained(self, query: InstalledQuery) -> list[str]:
         """What triggers a query and how its difference is found, in sentences."""
