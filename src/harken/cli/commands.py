@@ -10,6 +10,7 @@ import typer
 
 import harken
 from harken.cli.options import (
+    LANGUAGES,
     DatabaseFile,
     Engine,
     ExplainFormat,
@@ -17,8 +18,8 @@ from harken.cli.options import (
     Home,
     Output,
     Overrides,
-    ProgramLanguage,
     Story,
+    language_name,
 )
 from harken.cli.reporting import reported, writer
 from harken.cli.sessions import command_line_spark, open_database, settings_of
@@ -27,8 +28,13 @@ from harken.cli.sessions import command_line_spark, open_database, settings_of
 def shell(
     db: DatabaseFile = ":memory:",
     language: Annotated[
-        ProgramLanguage | None,
-        typer.Option("--language", help="SQL, unless you spoke another in the last session."),
+        str | None,
+        typer.Option(
+            "--language",
+            parser=language_name,
+            metavar=LANGUAGES,
+            help="SQL, unless you spoke another in the last session.",
+        ),
     ] = None,
     engine: Home = Engine.RESIDENT,
     set: Overrides = None,

@@ -10,6 +10,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+import harken.api.languages  # noqa: F401  (which languages there are)
+from harken.statements.language_registry import languages
+
 
 @contextmanager
 def options_listed(command: TyperCommand | TyperGroup, context: typer.Context) -> Iterator[None]:
@@ -51,12 +54,6 @@ class Engine(enum.StrEnum):
     LAKE = "lake"
 
 
-class ProgramLanguage(enum.StrEnum):
-    SQL = "sql"
-    AMOSQL = "amosql"
-    DATALOG = "datalog"
-
-
 class Strategy(enum.StrEnum):
     AUTO = "auto"
     COUNTING = "counting"
@@ -71,9 +68,25 @@ class Story(enum.StrEnum):
 
 
 DatabaseFile = Annotated[str, typer.Option("--db", help="The database file.", metavar="PATH")]
+LANGUAGES = "|".join(each.name for each in languages())
+
+
+def language_name(given: str) -> str:
+    """The name of a registered language."""
+    names = [each.name for each in languages()]
+    if given not in names:
+        raise typer.BadParameter(f"there is no language {given!r}: say {', '.join(names)}")
+    return given
+
+
 Language = Annotated[
-    ProgramLanguage | None,
-    typer.Option("--language", help="The language of standard input, and of other suffixes."),
+    str | None,
+    typer.Option(
+        "--language",
+        parser=language_name,
+        metavar=LANGUAGES,
+        help="The language of standard input, and of other suffixes.",
+    ),
 ]
 Home = Annotated[Engine, typer.Option("--engine", help="Where new relations are stored.")]
 FactDirectory = Annotated[
