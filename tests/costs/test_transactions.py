@@ -418,3 +418,13 @@ def test_listeners_of_durable_monitors(db: Database) -> None:
     grow(range(FEW, MANY))
     told = growth({"monitored": few}, {"monitored": cost(db, work)})
     assert not told, told
+
+
+MOST_LINES = 335
+"""Lines of Python that the smallest transaction runs. Hooks of every consumer are called in every
+transaction, so one that has nothing to do must return at once."""
+
+
+def test_a_transaction_that_concerns_no_consumer_runs_few_lines(db: Database) -> None:
+    found = cost(db, handle(db))
+    assert found.lines <= MOST_LINES, found.places.most_common(20)

@@ -279,12 +279,14 @@ class Answers(Consumer):
         del self._received[length:]
 
     def forget(self) -> None:
-        self._received = []
-        self._redefined.clear()
-        self._kept_so_far.clear()
+        if self._received or self._redefined:
+            self._received = []
+            self._redefined.clear()
+            self._kept_so_far.clear()
 
     def before_commit(self) -> None:
-        self.flush()
+        if self._received or self._redefined or self._broken:
+            self.flush()
 
     def flush(self) -> None:
         """Add what the transaction changed to what is kept."""

@@ -125,9 +125,9 @@ class Delivery:
 
     def tell(self) -> list[HarkenError]:
         """Call the listeners. One that fails gets the same change again after the next."""
+        if self._notifying or not self._to_notify:
+            return []  # while a listener commits, the outer call continues with that
         failures: list[HarkenError] = []
-        if self._notifying:
-            return failures  # a listener commits: the outer call continues with that
         self._notifying = True
         try:
             while self._to_notify:
