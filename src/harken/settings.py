@@ -282,6 +282,14 @@ SETTINGS: tuple[Setting, ...] = (
         served=5_000_000,
     ),
     Setting(
+        "scheduler_lease",
+        10.0,
+        "After how long another process takes over what is due from one that died.",
+        "seconds",
+        least=0.1,
+        most=LONGEST,
+    ),
+    Setting(
         "secrets_file",
         "",
         "A file of lines `name = value`, for options that say `secret:name`; empty is none.",

@@ -34,6 +34,15 @@ def step_line(step: Step, changes: Iterable[Change] = ()) -> str:
     return " | ".join(filter(None, [inputs, rules, views_changed, took]))
 
 
+def due_lines(changes: Iterable[Change], name: NameObject, *, as_json: bool) -> list[str]:
+    """The changes that no step made, but what was due."""
+    if as_json:
+        return [_change_json(each, name) for each in changes]
+    return [
+        f"{each.view} +{len(each.plus):,} −{len(each.minus):,} | as time passed" for each in changes
+    ]
+
+
 def _input(step: Step, name: str, rows: int) -> str:
     behind = f", {step.lag[name]:.2f} s behind" if name in step.lag else ""
     return f"{name}: {rows:,} {_rows(rows)}, version {step.versions[name]}{behind}"

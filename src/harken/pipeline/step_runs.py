@@ -17,14 +17,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 import harken
+from harken.api.scheduling import Scheduler
 from harken.api.step import Step
 from harken.consumers.monitors.subscription import Subscription
 from harken.database.changes import Change
 from harken.errors import HarkenError
-from harken.pipeline.reports import step_json, step_line, step_set_aside
+from harken.pipeline.reports import due_lines, step_json, step_line, step_set_aside
 
 SHOW_AFTER = 0.5
 """Seconds after which a load shows a progress bar."""
+LOCKED_SECONDS = 1.0
+"""Until what is due is tried again, while another process is writing."""
 Signals = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -63,7 +66,7 @@ def keep_running(
 ) -> None:
     """Until Ctrl-C or SIGTERM: the first signal lets the running step finish, the second rolls it
     back. A file that cannot be read is set aside, unless the run is `strict`."""
-    stop, views = Stop(), Views(database)
+    stop, views, scheduler = Stop(), Views(database), Scheduler(database)
     before = {each: signal.getsignal(each) for each in Signals}
     try:
         while not stop.requested:
@@ -75,12 +78,28 @@ def keep_running(
             changes = views.changes()
             if step is not None and step.taken:
                 _report(database, step, changes, as_json)
-            stop.wait(every)
+            due_in = _do_due(scheduler)
+            lines = due_lines(views.changes(), database.name_of, as_json=as_json)
+            if lines:
+                print("\n".join(lines), flush=True)
+            stop.wait(min(every, due_in))
     except KeyboardInterrupt:
         pass
     finally:
+        with suppress(HarkenError):
+            scheduler.release()
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+def _do_due(scheduler: Scheduler) -> float:
+    """What is due, if no other process does it; the seconds until there is more."""
+    try:
+        return scheduler.turn()
+    except HarkenError as error:
+        if error.code != "locked":
+            raise
+        return LOCKED_SECONDS
 
 
 class Stop:

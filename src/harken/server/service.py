@@ -20,6 +20,7 @@ from harken.database.changes import Change
 from harken.database.results import to_json
 from harken.errors import StorageError, ValueFault
 from harken.server.feeds import MAX_CHANGES, Feed, Tail
+from harken.server.scheduler_thread import SchedulerThread
 from harken.server.server_sent_events import StreamOptions
 from harken.server.session_queue import SessionPool, SessionQueue
 from harken.server.streams import Stream
@@ -114,11 +115,14 @@ class Service:
             self.path, lambda: list(self.open_feeds.values()), loop, self._poll_interval
         )
         self._tail.start()
+        self._scheduler = SchedulerThread(connect)
+        self._scheduler.start()
         self._renewing = asyncio.create_task(self._renew())
 
     def stop(self) -> None:
         """End all streams. Clients reconnect when the service is back."""
         self._stopped.set()
+        self._scheduler.stop()
         for feed in self.open_feeds.values():
             feed.wake()
         for session in (self._writer, self._reader, self._readers, self._queries):
@@ -141,6 +145,7 @@ class Service:
         self._renewing.cancel()
         await asyncio.to_thread(self._tail.end)
         until = time.monotonic() + CLOSE_SECONDS
+        await asyncio.to_thread(self._scheduler.join, CLOSE_SECONDS)
         for session in (self._queries, self._readers, self._reader, self._writer):
             await asyncio.to_thread(session.wait, until)
 
