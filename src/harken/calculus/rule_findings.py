@@ -195,7 +195,7 @@ def writes_of(formulas: RuleFormulas) -> Writes:
     for head in formulas.rule.heads:
         rows = deletes if head.deletes else inserts
         rows.setdefault(head.relation.id, []).append(head.terms)
-    return Writes(inserts, deletes, bool(formulas.rule.computed))
+    return Writes(inserts, deletes, formulas.rule.computes)
 
 
 def dead_rules(rules: Sequence[RuleFormulas], empty: Mapping[str, str]) -> list[Finding]:

@@ -7,14 +7,17 @@ else about a rule is made from relations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
 from harken.errors import Span
 from harken.ir.clauses import Definition
 from harken.ir.relations import Relation
-from harken.ir.terms import Constant, Term, Variable
+from harken.ir.terms import Term, Variable
+
+PRESENT_NAME = "head#0"
+"""The column of a rule without variables, which is always true."""
 
 
 class Firing(Enum):
@@ -71,10 +74,9 @@ class ProductionRule:
         return (*self.variables, *self.computed)
 
     @property
-    def opposed(self) -> bool:
-        """Whether it inserts into and deletes from the same relation."""
-        inserted = {each.relation.id for each in self.heads if not each.deletes}
-        return any(each.deletes and each.relation.id in inserted for each in self.heads)
+    def computes(self) -> bool:
+        """Whether it may insert values that no fact has."""
+        return any(each.name != PRESENT_NAME for each in self.computed)
 
 
 def opposites(literal: HeadLiteral, heads: Iterable[HeadLiteral]) -> list[HeadLiteral]:
@@ -85,14 +87,3 @@ def opposites(literal: HeadLiteral, heads: Iterable[HeadLiteral]) -> list[HeadLi
         if each.relation == literal.relation and each.deletes != literal.deletes
     ]
 
-
-def terms_of(row: Sequence[object], terms: Sequence[Term], columns: Mapping[Variable, int]) -> str:
-    """The terms of a literal with the values of a row, for people to read."""
-    shown = [
-        repr(row[columns[term]]) if isinstance(term, Variable) else _written(term) for term in terms
-    ]
-    return ", ".join(shown)
-
-
-def _written(term: Term) -> str:
-    return repr(term.value) if isinstance(term, Constant) else str(term)

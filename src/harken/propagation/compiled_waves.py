@@ -171,6 +171,17 @@ class CompiledWaves:
 
     # --- compiling ---------------------------------------------------------------------------
 
+    def settle_new(self) -> None:
+        """In the middle of a long transaction, whose failure ends with the graph changed: compile
+        what is due, unless its program may still run. Other decisions are reviewed afterwards."""
+        if not self._due or self._current_version() != self._version:
+            return
+        for stored in list(self._due):
+            known = self._known[stored]
+            if known.program is None or known.left <= 0:
+                self._due.remove(stored)
+                self._renew(stored, known)
+
     def settle(self) -> None:
         """Between two transactions: drop programs that are outdated, and compile those that are
         due."""

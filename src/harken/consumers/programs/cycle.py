@@ -27,6 +27,8 @@ from harken.ir.relations import Relation, Semantics
 from harken.values.rows import Row
 from harken.values.types import Type
 
+ONE_BY_ONE = 50
+"""Up to so many changed facts are propagated one relation after another."""
 TAKEN = "delete that row in the same rule"
 """What to do about a row whose key is taken."""
 
@@ -126,6 +128,9 @@ class Cycle:
             rule, row = found
             effect = self._effect(rule, row)
             self._tell(rule, row, effect)
+            if row is not None and self._program.options.refraction:
+                self._fired.setdefault(rule.rule.name, set()).add(row)
+                rule.firable.remove([row])
             remembered = history.wants(self.firings.total)
             changes = self._apply(effect, remembered)
             if remembered:
@@ -270,37 +275,49 @@ class Cycle:
 
     def _apply(self, effect: Effect, wanted: bool) -> list[tuple[bool, Relation, Row]]:
         """Make the changes; deletions first, so that a key is free. Returns what has changed, if
-        that is wanted."""
+        that is wanted.
+
+        A few changes are propagated one relation after another: then there is one way for each
+        relation to change, and not one for each set of relations, and what loses its facts first
+        gains nothing on the way.
+        """
         inserted, deleted = effect.net()
-        engine, changes = self._runtime.engine, list[tuple[bool, Relation, Row]]()
         for name, rows in inserted.items():
             self._program.check_rows(effect.relations[name], rows)
-        for name, rows in deleted.items():
-            relation = effect.relations[name]
+        size = sum(map(len, (*inserted.values(), *deleted.values())))
+        one_by_one = size <= ONE_BY_ONE
+        changes: list[tuple[bool, Relation, Row]] = []
+        steps = [(each, deleted, False) for each in deleted]
+        steps += [(each, inserted, True) for each in inserted]
+        for number, (name, rows_of, inserts) in enumerate(steps, start=1):
+            relation, rows = effect.relations[name], rows_of[name]
             if wanted:
-                there = [row for row in rows if engine.contains(relation, row)]
-                changes += [(False, relation, row) for row in there]
-            if relation.semantics is Semantics.BAG:
-                for row in rows:
-                    engine.clear(relation, row)
-            else:
-                engine.remove_many(relation, rows)
-        for name, rows in inserted.items():
-            relation = effect.relations[name]
-            if wanted:
-                missing = [row for row in rows if not engine.contains(relation, row)]
-                changes += [(True, relation, row) for row in missing]
-            add_rows(engine, relation, rows, TAKEN)
+                changes += self._changing(relation, rows, inserts)
+            self._change(relation, rows, inserts)
+            if one_by_one and number < len(steps):
+                self._propagate()
         if self._program.options.timestamps:
             self._renew(inserted)
         return changes
 
+    def _changing(
+        self, relation: Relation, rows: list[Row], inserts: bool
+    ) -> list[tuple[bool, Relation, Row]]:
+        contains = self._runtime.engine.contains
+        return [(inserts, relation, row) for row in rows if contains(relation, row) != inserts]
+
+    def _change(self, relation: Relation, rows: list[Row], inserts: bool) -> None:
+        engine = self._runtime.engine
+        if inserts:
+            add_rows(engine, relation, rows, TAKEN)
+        elif relation.semantics is Semantics.BAG:
+            for row in rows:
+                engine.clear(relation, row)
+        else:
+            engine.remove_many(relation, rows)
+
     def _call(self, matched: MatchedRule, row: Row | None) -> None:
         """Call the procedures of a rule for the instance, or for all new ones."""
-        options = self._program.options
-        if row is not None and options.refraction:
-            self._fired.setdefault(matched.rule.name, set()).add(row)
-            matched.firable.remove([row])
         rows = [row] if row is not None else matched.fresh.rows()[::-1]
         for each in rows:
             if each in matched.fresh:

@@ -52,7 +52,11 @@ class Programs(Consumer):
                 self._network.graph.insert(view, self)
                 cycle.receive(view, self._network.rows_now(view.name), [])
 
-        cycle = Cycle(self._runtime, program, match, self._check_phase.propagate, choose, telling)
+        def propagate() -> None:
+            self._check_phase.propagate()
+            self._network.compiled.settle_new()
+
+        cycle = Cycle(self._runtime, program, match, propagate, choose, telling)
         with self._between_waves():
             try:
                 self._check_phase.propagate()

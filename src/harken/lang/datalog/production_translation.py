@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 from harken.errors import SyntaxFault, TypeFault
 from harken.ir import clauses as ir
-from harken.ir.productions import Firing, HeadCall, HeadLiteral, ProductionRule
+from harken.ir.productions import PRESENT_NAME, Firing, HeadCall, HeadLiteral, ProductionRule
 from harken.ir.relations import Column, Kind, Relation, Role
 from harken.ir.terms import Constant, Term, Variable
 from harken.lang.datalog import syntax
-from harken.lang.datalog.translate import RuleBody, Translator
+from harken.lang.datalog.translate import PRESENT, RuleBody, Translator
 
 MOST_HEADS = 100
 """The most literals in the head of a rule."""
@@ -45,7 +45,11 @@ class ProductionTranslator:
         whole = _and(body, equations, node)
         stored = tuple(each for each in heads if not self._calls(each))
         bodies = self._bodies(whole, stored, (*written, *computed))
-        columns = [bodies[0].variable(name) for name in (*written, *computed)] if bodies else []
+        columns = [bodies[0].variable(name) for name in (*written, *computed)]
+        always: tuple[ir.Literal, ...] = ()
+        if not columns:  # no engine has tables without columns
+            columns = [Variable(PRESENT_NAME, PRESENT.type)]
+            always = (ir.Comparison("=", columns[0], PRESENT),)
         relation = Relation(
             f"{node.name} instances",
             tuple(Column(f"c{i}", each.type) for i, each in enumerate(columns)),
@@ -54,7 +58,8 @@ class ProductionTranslator:
             role=Role.PART,
         )
         clauses = tuple(
-            ir.Clause(ir.Atom(relation, tuple(columns)), each.literals) for each in bodies
+            ir.Clause(ir.Atom(relation, tuple(columns)), (*each.literals, *always))
+            for each in bodies
         )
         made, calls = self._heads(heads, bodies)
         return ProductionRule(
