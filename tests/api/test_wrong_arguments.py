@@ -62,6 +62,7 @@ def good_calls(tmp_path: Path) -> dict[str, dict[str, Any]]:
             "output": None,
             "warn": None,
             "strategy": "auto",
+            "materialise": "auto",
         },
         "continual": {
             "name": "q",

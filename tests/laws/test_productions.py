@@ -2,16 +2,19 @@
 
 Random programs, set- and instance-oriented, with negation and priorities, run in one database that
 gets other facts each time, and in the interpreter of section 2 (`tests/models/productions.py`).
+What is stored for them is chosen by one policy after another.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 import pytest
 
 import harken
 from harken import Database, HarkenError
+from harken.maintenance.materialisation import AUTO, POLICIES
 from tests.generators.production_programs import (
     ARITY,
     DECLARATIONS,
@@ -47,16 +50,16 @@ def expected_firings(program: RandomProgram, outcome: Outcome) -> list[str]:
     return found
 
 
-def check(db: Database, seed: int) -> None:
+def check(db: Database, seed: int, policy: str) -> None:
     given = random_program(Random(seed))
     outcome = run(given.program, given.facts, LIMIT)
     for name in ARITY:
         db.sql(f"DELETE FROM {name}")
     program = db.program(f"{stated(given)}\n{given.text}")
     lines: list[str] = []
-    where = f"seed {seed}\n{stated(given)}\n{given.text}"
+    where = f"{policy}, seed {seed}\n{stated(given)}\n{given.text}"
     try:
-        found = program.run(limit=LIMIT, trace=True)
+        found = program.run(limit=LIMIT, trace=True, materialise=policy)
     except HarkenError as error:
         assert error.code == "no-fixpoint", where
         assert not outcome.settled, where
@@ -68,18 +71,24 @@ def check(db: Database, seed: int) -> None:
     assert state_of(db) == outcome.state, where
 
 
-def check_all(seeds: range) -> None:
+def check_all(seeds: range, policies: Sequence[str] = (*POLICIES, AUTO)) -> None:
     with harken.connect() as db:
         db.datalog(DECLARATIONS)
         for seed in seeds:
-            check(db, seed)
+            check(db, seed, policies[seed % len(policies)])
 
 
 def test_programs_fire_as_they_are_defined() -> None:
-    check_all(range(100))
+    check_all(range(70))
 
 
 @pytest.mark.nightly
 def test_many_programs_fire_as_they_are_defined() -> None:
     for first in range(1000, 51_000, 1000):
         check_all(range(first, first + 1000))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_policy_gives_the_same_firings(policy: str) -> None:
+    check_all(range(2_000), [policy])

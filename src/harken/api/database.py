@@ -159,15 +159,16 @@ class Database:
         output: str | os.PathLike[str] | None = None,
         warn: Callable[[str], None] | None = None,
         strategy: str = "auto",
+        materialise: str = "auto",
     ) -> None:
         """Run a program in a language, `amosql`, `sql` or `datalog`, and pass on each result as
         soon as it exists. `source` is the name of the text in errors, such as a file name.
 
         The rest is for Datalog: `facts` and `output` as in `datalog`; `warn` is called with each
         warning, instead of Python's warnings; what the text monitors uses the `strategy`, see
-        `monitor`.
+        `monitor`; its production rules store what `materialise` says, see `program`.
         """
-        options = run_options(source, facts, output, warn, strategy)
+        options = run_options(source, facts, output, warn, strategy, materialise)
         self._programs.run(language, text, listener, options)
 
     def cancel(self, reason: str = "the statement was cancelled") -> bool:

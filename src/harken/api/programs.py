@@ -35,6 +35,7 @@ def run_options(
     output: str | os.PathLike[str] | None,
     warn: Callable[[str], None] | None,
     strategy: str,
+    materialise: str = "auto",
 ) -> RunOptions:
     """The checked options of `db.run_program`."""
     check_path(facts, "the directory of fact files")
@@ -42,8 +43,9 @@ def run_options(
         check_path(output, "the directory of output files")
     if warn is not None:
         check_callable(warn, "warn")
+    check_text(materialise, "the policy")
     directory = None if output is None else Path(output)
-    return RunOptions(source, Path(facts), directory, warn, strategy)
+    return RunOptions(source, Path(facts), directory, warn, strategy, materialise)
 
 
 class _Undone(Exception):

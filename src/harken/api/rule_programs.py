@@ -12,19 +12,22 @@ from dataclasses import dataclass, field
 
 from harken.api.internals import Internals
 from harken.consumers.programs.cycle import Candidate, Choose
-from harken.database.arguments import check_callable, check_flag, check_whole
+from harken.database.arguments import check_callable, check_flag, check_text, check_whole
 from harken.database.exclusive import SessionLock, exclusive
 from harken.statements.datalog.session import DatalogSession, ProgramWishes, SourceProgram
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramRun:
-    """What a run did: the number of `firings`, how many `by_rule`, and the lines of its `trace`,
-    if that was asked for."""
+    """What a run did: the number of `firings`, how many `by_rule`, the lines of its `trace` if
+    that was asked for, the `policy` that chose what to store, and how many rows were stored at the
+    end, those of the conflict set included."""
 
     firings: int
     by_rule: Mapping[str, int]
     trace: Sequence[str] = field(default=(), repr=False)
+    policy: str = ""
+    stored_rows: int = 0
 
 
 class RuleProgram:
@@ -53,6 +56,7 @@ class RuleProgram:
         choose: Callable[[Sequence[Candidate]], Candidate] | None = None,
         limit: int | None = None,
         *,
+        materialise: str = "auto",
         trace: bool = False,
     ) -> ProgramRun:
         """Fire rules until none is firable, all or nothing: in the open transaction, or in one of
@@ -61,15 +65,19 @@ class RuleProgram:
         `choose` is called in each cycle with the candidates that no priority orders, and returns
         one of them. By default the rule that is written first fires, for its greatest body tuple.
         A program that makes more firings than its `limit` is rolled back with an error.
+
+        `materialise` says what is stored while it runs, which changes nothing but the time it
+        takes: `rete`, `treat`, `atreat`, `cosma`, or `auto`, which lets measurements decide.
         """
         if choose is not None:
             check_callable(choose, "choose")
         if limit is not None:
             check_whole(limit, "the limit", least=1)
         check_flag(trace, "trace")
+        check_text(materialise, "the policy")
         self._internals.check_open()
         lines: list[str] = []
         picked: Choose | None = choose
-        wishes = ProgramWishes(limit, picked, lines.append if trace else None)
+        wishes = ProgramWishes(limit, picked, lines.append if trace else None, materialise)
         found = self._session.fire(self._source, wishes)
-        return ProgramRun(found.total, dict(found.of), lines)
+        return ProgramRun(found.total, dict(found.of), lines, found.policy, found.stored_rows)

@@ -61,12 +61,13 @@ def output_tokens(rule: ProductionRule) -> tuple[OutputTokens, ...]:
     return tuple(found)
 
 
-def firable_instances(rule: ProductionRule) -> Definition:
-    """The rows of an instance-oriented rule that are firable: OT(r, l) of all its literals."""
+def firable_instances(rule: ProductionRule, written: ProductionRule | None = None) -> Definition:
+    """The rows of an instance-oriented rule that are firable: OT(r, l) of all its literals. A rule
+    that reads stored subexpressions was `written` with all its literals."""
     instances = rule.instances.relation
     goal = Relation(f"{rule.name} firable", instances.columns, 0, Kind.DERIVED, role=Role.CONDITION)
     row = rule.columns
-    if any(_always_changes(literal, rule) for literal in rule.heads):
+    if any(_always_changes(literal, written or rule) for literal in rule.heads):
         return Definition(goal, (Clause(Atom(goal, row), (Atom(instances, row),)),))
     clauses = []
     for literal in rule.heads:

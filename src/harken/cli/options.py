@@ -62,6 +62,14 @@ class Strategy(enum.StrEnum):
     NAIVE = "naive"
 
 
+class Policy(enum.StrEnum):
+    AUTO = "auto"
+    RETE = "rete"
+    TREAT = "treat"
+    ATREAT = "atreat"
+    COSMA = "cosma"
+
+
 class Story(enum.StrEnum):
     LAKE = "lake"
     LANGUAGE = "language"

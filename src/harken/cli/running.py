@@ -19,6 +19,7 @@ from harken.cli.options import (
     Language,
     Output,
     Overrides,
+    Policy,
     Strategy,
 )
 from harken.cli.program_texts import STDIN, beside, decode, lines_of, read_program
@@ -52,6 +53,9 @@ def run(
         ),
     ] = ".",
     language: Language = None,
+    materialise: Annotated[
+        Policy, typer.Option(help="What rule programs store while they run.")
+    ] = Policy.AUTO,
     set: Overrides = None,
 ) -> None:
     """Run programs one after the other, in one session.
@@ -86,6 +90,7 @@ def run(
                         facts=facts,
                         output=None if output == "-" else output,
                         warn=_warn,
+                        materialise=materialise.value,
                     )
                 database.commit()
 

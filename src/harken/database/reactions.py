@@ -13,7 +13,7 @@ from harken.database.evaluation import decode_rows
 from harken.database.runtime import Runtime
 from harken.database.system import ACTIVATED, is_activations, is_parameters
 from harken.errors import HarkenError
-from harken.ir.relations import Relation
+from harken.ir.relations import Relation, Role
 from harken.ir.schema import Function
 from harken.maintenance.watched import WatchedView
 from harken.propagation.check_phase import CheckPhase, CheckState
@@ -47,6 +47,8 @@ class Reactions:
             return True
         if is_activations(relation):
             return not relation.inputs
+        if relation.role is Role.MEMORY:
+            return True
         catalog = self._runtime.catalog
         return (
             catalog.has_function(relation.id)

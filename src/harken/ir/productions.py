@@ -86,4 +86,3 @@ def opposites(literal: HeadLiteral, heads: Iterable[HeadLiteral]) -> list[HeadLi
         for each in heads
         if each.relation == literal.relation and each.deletes != literal.deletes
     ]
-

@@ -73,6 +73,8 @@ class Role(enum.Enum):
     """The rows that were there before the round."""
     KEPT = "kept"
     """State kept between transactions: totals, counted derivations, first rows, rounds."""
+    MEMORY = "memory"
+    """The rows of a subexpression of rules, which the network stores while a program runs."""
     AUXILIARY = "auxiliary"
     """Made by a rewrite, and nobody needs to know more."""
 

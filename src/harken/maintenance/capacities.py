@@ -18,3 +18,5 @@ MOST_COMPILED = 64
 """Waves are compiled for this many sets of changed relations."""
 MOST_COMPILED_NODES = 400
 """A compiled wave has at most this many nodes."""
+MOST_PROGRAMS = 1_000
+"""The most programs of production rules whose runs are remembered."""

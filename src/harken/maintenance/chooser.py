@@ -31,6 +31,7 @@ from harken.ir.relations import Relation
 from harken.maintenance import capacities, tuning
 from harken.maintenance.decisions import Decision, DecisionLog, DecisionReason, TakenDecision
 from harken.maintenance.kept_budget import KeptBudget
+from harken.maintenance.materialisation import Materialisation
 from harken.maintenance.measurement_store import MeasurementStore
 from harken.maintenance.measurements import Case, Experience
 from harken.maintenance.nodes import Costs, Monitored, Node, TotalsNode, ViewNode
@@ -76,6 +77,8 @@ class Chooser:
         self.version = 0
         self.store = store
         self.budget = KeptBudget(kept_bytes)
+        self.materialisation = Materialisation()
+        """What is stored for programs of production rules."""
         self._is_experienced = False
         self.log = DecisionLog()
         self.settled: dict[frozenset[str], _Settled] = {}

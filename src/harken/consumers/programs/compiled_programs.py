@@ -43,6 +43,43 @@ class RuleView(WatchedView):
         return False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryView(WatchedView):
+    """What the network watches and stores for a memory."""
+
+    table: Relation
+    key: str
+
+    @property
+    def name(self) -> str:
+        return f"program memory {self.key}"
+
+    @property
+    def title(self) -> str:
+        return "a stored subexpression of a program"
+
+    @property
+    def needs_losses(self) -> bool:
+        return True
+
+    @property
+    def may_be_counted(self) -> bool:
+        return False
+
+    @property
+    def stored(self) -> Relation:
+        return self.table
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMemory:
+    """A subexpression that is stored while a program runs."""
+
+    relation: Relation
+    program: Program
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class CompiledRule:
     """`tokens` are the programs of its output token relations: of each relation and sign if it is
@@ -51,6 +88,10 @@ class CompiledRule:
     rule: ProductionRule
     tokens: tuple[tuple[Program, Relation | None, bool], ...]
     instances: Program
+    memories: tuple[StoredMemory, ...] = ()
+    """What its programs read, smaller ones first."""
+    plain: CompiledRule | None = None
+    """The rule without memories, for when they turn out too large."""
 
     @property
     def name(self) -> str:
@@ -84,4 +125,10 @@ class CompiledProgram:
     call: Callable[[HeadCall, Row], None] = lambda _call, _row: None
     """Calls a procedure with stored values."""
     initial: tuple[tuple[Relation, Row], ...] = ()
+    digest: str = ""
+    """What tells the program from others."""
+    policy: str = "atreat"
+    """Which policy chose its memories."""
+    room: float = float("inf")
+    """How many rows its memories may have."""
     """The facts of the text in its order, which is that of their timestamps."""

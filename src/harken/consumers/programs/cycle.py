@@ -88,6 +88,9 @@ class Firings:
 
     total: int = 0
     of: dict[str, int] = field(default_factory=dict)
+    stored_rows: int = 0
+    """The rows of memories and of the conflict set, when the run ended."""
+    policy: str = ""
 
 
 class Cycle:
@@ -150,6 +153,12 @@ class Cycle:
                 fired.difference_update(minus)
             plus = [row for row in plus if row not in fired]
         matched.put(view, plus, minus)
+
+    def conflict_size(self) -> int:
+        return sum(
+            len(each.firable) + len(each.fresh) + sum(map(len, each.tokens.values()))
+            for each in self.matched.values()
+        )
 
     # --- recognise -------------------------------------------------------------------------
 

@@ -13,10 +13,9 @@ from itertools import count
 from harken.consumers.programs.compiled_programs import CompiledProgram, CompiledRule, RuleView
 from harken.consumers.programs.cycle import Choose, Cycle, Firings
 from harken.consumers.programs.matched_rules import MatchedRule
+from harken.consumers.programs.rule_network import RuleNetwork
 from harken.database.runtime import Runtime
-from harken.ir.clauses import Program
-from harken.ir.productions import Firing
-from harken.ir.relations import Relation
+from harken.maintenance.materialisation import Materialisation
 from harken.propagation.check_phase import CheckPhase
 from harken.propagation.consumer import Consumer
 from harken.propagation.network import Network
@@ -32,6 +31,10 @@ class Programs(Consumer):
         """The running cycle that each view belongs to."""
         self._numbers = count(1)
 
+    @property
+    def materialisation(self) -> Materialisation:
+        return self._network.chooser.materialisation
+
     def run(
         self,
         program: CompiledProgram,
@@ -42,27 +45,32 @@ class Programs(Consumer):
         """Fire rules until none is firable. The caller rolls back if that fails."""
         trace = self._check_phase.trace
         telling = say or (trace.say if trace.is_on else None)
-        views: list[RuleView] = []
         number = next(self._numbers)
+        network = RuleNetwork(self._runtime, self._network, self, program, number)
 
         def match(compiled: CompiledRule, matched: MatchedRule) -> None:
-            for view in _views_of(compiled, program, number):
+            for view, rows in network.match(compiled):
                 self._cycles[view.name] = cycle
-                views.append(view)
-                self._network.graph.insert(view, self)
-                cycle.receive(view, self._network.rows_now(view.name), [])
+                cycle.receive(view, rows, [])
 
         def propagate() -> None:
             self._check_phase.propagate()
             self._network.compiled.settle_new()
 
         cycle = Cycle(self._runtime, program, match, propagate, choose, telling)
+        started = self._runtime.engine.connection.working_time()
         with self._between_waves():
             try:
                 self._check_phase.propagate()
-                return cycle.run(limit or program.limit)
+                firings = cycle.run(limit or program.limit)
+                firings.stored_rows = network.stored_rows() + cycle.conflict_size()
+                firings.policy = program.policy
+                took = self._runtime.engine.connection.working_time() - started
+                self.materialisation.note(program.digest, program.policy, took, firings.total)
+                return firings
             finally:
-                self._release(views)
+                for name in network.release():
+                    self._cycles.pop(name, None)
 
     @contextmanager
     def _between_waves(self) -> Iterator[None]:
@@ -73,38 +81,9 @@ class Programs(Consumer):
         finally:
             self._runtime.immediate_rules = before
 
-    def _release(self, views: list[RuleView]) -> None:
-        for view in views:
-            self._cycles.pop(view.name, None)
-            if view.name in self._network.graph:
-                self._network.graph.remove(view.name)
-
     def receive(self, change: ViewChange) -> None:
-        assert isinstance(change.view, RuleView)
         if change.failure is not None:
             raise change.failure
         cycle = self._cycles.get(change.view.name)
-        if cycle is not None:
+        if cycle is not None and isinstance(change.view, RuleView):
             cycle.receive(change.view, change.plus, change.minus)
-
-
-def _views_of(compiled: CompiledRule, program: CompiledProgram, number: int) -> Iterator[RuleView]:
-    """What is watched for a rule. With timestamps every instance is firable."""
-    wanted: list[tuple[str, Program, Relation | None, bool]] = []
-    if program.options.timestamps and compiled.rule.firing is Firing.INSTANCE:
-        wanted.append(("instances", compiled.instances, None, False))
-    else:
-        wanted += [
-            (f"tokens {i}", token, target, deletes)
-            for i, (token, target, deletes) in enumerate(compiled.tokens)
-        ]
-    if compiled.rule.calls:
-        wanted.append(("calls", compiled.instances, None, False))
-    for what, watched, target, deletes in wanted:
-        yield RuleView(
-            program=watched,
-            rule=compiled.name,
-            key=f"{compiled.name} {number} {what}",
-            target=target,
-            deletes=deletes,
-        )

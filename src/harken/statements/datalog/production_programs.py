@@ -6,16 +6,19 @@ later text may define a rule anew. Numbers and `.priority` are one partial order
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from harken.calculus.output_tokens import firable_instances, output_tokens
+from harken.calculus.rule_memories import Memory
 from harken.consumers.programs.compiled_programs import (
     DEFAULT_LIMIT,
     CompiledProgram,
     CompiledRule,
     ProgramOptions,
+    StoredMemory,
 )
 from harken.consumers.programs.priorities import priority_order
 from harken.database.runtime import Runtime
@@ -152,6 +155,9 @@ def compile_program(
         check_rows=lambda relation, rows: _check_rows(runtime, relation, rows),
         call=_caller(rules, runtime),
         initial=tuple(stated) if written.options.timestamps else (),
+        digest=hashlib.sha256(
+            repr([each.text for each in written.rules.values()]).encode()
+        ).hexdigest()[:16],
     )
 
 
@@ -209,6 +215,13 @@ def _compiled(
     node: WrittenRule, number: int, written: WrittenProgram, runtime: Runtime
 ) -> CompiledRule:
     rule = production_rule(node, number, written, runtime)
+    return compiled_rule(rule, rule, (), runtime)
+
+
+def compiled_rule(
+    rule: ProductionRule, written: ProductionRule, memories: Sequence[Memory], runtime: Runtime
+) -> CompiledRule:
+    """The programs of a rule that reads memories, and was written without them."""
     own = (rule.instances, *rule.auxiliaries)
 
     def program(goal: Definition, *others: Definition) -> Program:
@@ -223,8 +236,9 @@ def _compiled(
             for each in output_tokens(rule)
         ]
     elif rule.heads:
-        tokens.append((program(firable_instances(rule)), None, False))
-    return CompiledRule(rule, tuple(tokens), program(rule.instances))
+        tokens.append((program(firable_instances(rule, written)), None, False))
+    stored = tuple(StoredMemory(e.relation, program(e.definition), str(e)) for e in memories)
+    return CompiledRule(rule, tuple(tokens), program(rule.instances), stored)
 
 
 def _check_rows(runtime: Runtime, relation: Relation, rows: Sequence[Row]) -> None:

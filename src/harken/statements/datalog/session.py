@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harken.calculus.rule_findings import Finding
+from harken.consumers.programs.compiled_programs import CompiledProgram
 from harken.consumers.programs.cycle import Choose, Firings
 from harken.consumers.programs.program_runs import Programs
 from harken.database.changes import Change
@@ -28,6 +29,7 @@ from harken.lang.datalog.parser import Program, parse
 from harken.statements.datalog import files
 from harken.statements.datalog.declarations import Schema, ignored
 from harken.statements.datalog.facts import Facts, located
+from harken.statements.datalog.materialised_programs import materialised
 from harken.statements.datalog.production_checks import findings_of
 from harken.statements.datalog.production_programs import WrittenProgram, compile_program
 from harken.statements.datalog.reading import Reading, column_types
@@ -61,6 +63,7 @@ class ProgramWishes:
     limit: int | None = None
     choose: Choose | None = None
     say: Callable[[str], None] | None = None
+    materialise: str = "auto"
 
 
 NO_WISHES = ProgramWishes()
@@ -146,13 +149,18 @@ class DatalogSession:
             with self.runtime.engine.connection.watch.statement(), self.transactions.text():
                 with self.transactions.statement():
                     compiled = compile_program(source.written, self.runtime, limit, source.stated)
-                    found = self.programs.run(compiled, None, wishes.choose, wishes.say)
+                    chosen = self.materialised(compiled, wishes.materialise)
+                    found = self.programs.run(chosen, None, wishes.choose, wishes.say)
                 if owns:
                     self.transactions.commit()
             return found
         except HarkenError as error:
             error.locate(source.text, None)
             raise
+
+    def materialised(self, program: CompiledProgram, policy: str) -> CompiledProgram:
+        """The program with what a policy stores for it."""
+        return materialised(program, policy, self.runtime, self.programs.materialisation)
 
     def findings(self, text: str, source: str | None = None) -> list[Finding]:
         """What the production rules of a text may do to each other. The caller rolls back what it
@@ -269,7 +277,9 @@ class _Run:
             compiled = compile_program(
                 self.productions, self._runtime, node.limit, self._facts.stated
             )
-            self._session.programs.run(compiled)
+            self._session.programs.run(
+                self._session.materialised(compiled, self._options.materialise)
+            )
 
     def _monitor(self, node: syntax.Monitor) -> None:
         """A monitor starts from committed data, so the changes of this text are committed first."""
