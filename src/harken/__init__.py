@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from harken.engines.packaged_java import java_home
     from harken.notify.channel_registry import NotDelivered
     from harken.notify.user_channels import OutgoingMessage, channel
+    from harken.sources.user_kinds import source_kind
 
 __all__ = [
     "ArithmeticFault",
@@ -84,6 +85,7 @@ __all__ = [
     "connect",
     "java_home",
     "restore",
+    "source_kind",
 ]
 
 __version__ = "0.1.0"
@@ -93,6 +95,7 @@ _MODULES = {
     "Restored": "harken.api.backups",
     "Verification": "harken.backup.verification",
     "restore": "harken.api.backups",
+    "source_kind": "harken.sources.user_kinds",
     "Change": "harken.database.changes",
     "ContinualQuery": "harken.api.continual_handles",
     "Client": "harken.client.client",

@@ -23,6 +23,8 @@ MODULES: dict[str, str] = {
     "html": "harken.sources.kinds.html",
     "json": "harken.sources.kinds.json",
     "postgresql": "harken.sources.kinds.postgresql.postgres_kind",
+    "sqlalchemy": "harken.sources.kinds.sqlalchemy",
+    "sqlite": "harken.sources.kinds.sqlite",
     "text": "harken.sources.kinds.text",
     "xml": "harken.sources.kinds.xml",
 }
