@@ -1,5 +1,6 @@
 """Continual queries with time triggers, from their statement to the message."""
 
+import contextlib
 import datetime
 
 import pytest
@@ -146,6 +147,21 @@ def test_a_rollback_takes_it_back(watched: Watched) -> None:
     watched.sql("INSERT INTO stock VALUES ('BA2', 'Bayer AG', 7)")
     assert watched.run(minutes=21) == []
     assert watched.messages() == []
+
+
+@pytest.mark.parametrize("undone", ["ROLLBACK", "SELECT nothing FROM nowhere"])
+def test_a_rollback_brings_back_what_was_followed(watched: Watched, undone: str) -> None:
+    other = "CREATE CONTINUAL QUERY o AS SELECT company FROM stock TRIGGER EVERY HOUR"
+    watched.sql(BAYER.format(""))
+    with contextlib.suppress(harken.HarkenError):
+        watched.sql(f"BEGIN; DROP CONTINUAL QUERY bayer; {other}; {undone}")
+    watched.sql("ROLLBACK")
+    watched.sql("INSERT INTO stock VALUES ('BA2', 'Bayer AG', 7)")
+    watched.sql(other)
+    watched.sql("INSERT INTO stock VALUES ('BA3', 'Bayer AG', 8)")
+    first, second = watched.run(hours=1)
+    assert first.inserted == [("BA2", 7.0), ("BA3", 8.0)]
+    assert second.inserted == [("Bayer AG",)]
 
 
 @pytest.mark.parametrize(

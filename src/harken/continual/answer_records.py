@@ -47,6 +47,14 @@ class AnswerRecords:
             KEPT, {"query": query}, limit=1
         )
 
+    def count(self, query: int, most: int) -> int:
+        """How many rows have come or gone; not all of them are counted if there are more than
+        `most`."""
+        if not self._records.exist(KEPT):
+            return 0
+        found = self._records.find(KEPT, {"query": query}, limit=most)
+        return sum(abs(weight) for _, _, weight in found)
+
     def trouble(self, query: int) -> tuple[str, str] | None:
         """What kind of trouble there is with an answer, and the error."""
         if not self._records.exist(TROUBLES):

@@ -11,7 +11,7 @@ Law: what `take` returns is the difference of the answers of two executions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from harken.continual.answer_records import FAILING, LOST, AnswerRecords
@@ -76,6 +76,10 @@ class Answers(Consumer):
         self._runtime, self._network = runtime, network
         self._queries, self._compile = queries, compile
         self.records = AnswerRecords(runtime.engine.connection)
+        self.when_changed: Callable[[set[int]], None] = lambda numbers: None
+        """Called in the transaction, with the queries whose answers have changed."""
+        self.when_undone: Callable[[], None] = lambda: None
+        """Called after a rollback."""
         self._received: list[ViewChange] = []
         self._broken: dict[int, str] = {}
         """Queries that cannot be compiled here, and why."""
@@ -145,6 +149,14 @@ class Answers(Consumer):
     def refresh(self) -> None:
         if self._queries.version() != self._state[1]:
             self.synchronise()
+
+    def after_undo(self) -> None:
+        """The version may be used again for other queries. If the schema was rolled back as well,
+        it is read again after this, and then the network follows once more."""
+        self.when_undone()
+        if self._queries.version() != self._state[1]:
+            self.synchronise()
+            self._state = (-1, -1)
 
     def after_clearing(self) -> None:
         self._state = (-1, -1)
@@ -284,6 +296,11 @@ class Answers(Consumer):
             self._redefined.clear()
             self._kept_so_far.clear()
 
+    def record(self) -> bool:
+        """Before what is done because an answer has changed."""
+        self.flush()
+        return False
+
     def before_commit(self) -> None:
         if self._received or self._redefined or self._broken:
             self.flush()
@@ -306,6 +323,8 @@ class Answers(Consumer):
         for number, weight in weights.items():
             self.records.add(number, weight)
         self.forget()
+        if weights:
+            self.when_changed(set(weights))
 
     def _net(self) -> dict[int, Counter[Row]]:
         """The changes that the network has found in this transaction, summed up."""

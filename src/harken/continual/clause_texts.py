@@ -212,7 +212,7 @@ def _one_stop(reader: Reader) -> tuple[str, Any]:
     here = reader.at
     number = reader.takes_kind("number")
     if number is not None and reader.takes_one(("EXECUTION", "EXECUTIONS", "RUN", "RUNS")):
-        return "executions", int(number.text)
+        return "executions", number.whole or 0
     reader.at = here
     duration = time_texts.take_duration(reader)
     if duration is None:
@@ -271,7 +271,7 @@ def _value(reader: Reader, name: str) -> Any:
     if word is None:
         raise reader.fault(f"the value of {name.upper()} is missing")
     if word.kind == "number":
-        return int(word.text) if word.text.isdigit() else float(word.text)
+        return word.whole if word.whole is not None else float(word.text[:40])
     return word.value
 
 

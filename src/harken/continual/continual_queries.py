@@ -30,6 +30,7 @@ from harken.continual.installed_queries import (
 )
 from harken.continual.local_times import zone_named
 from harken.continual.query_clauses import Clauses, Delivery, OnSchedule
+from harken.continual.relative_triggers import Delayed, RelativeTriggers
 from harken.continual.time_triggers import TimeTriggers
 from harken.continual.trigger_kinds import INSTALLED, REQUEST, RETRY, SCHEDULE, Cause, Kinds
 from harken.database.due_work import CONTINUAL_QUERIES, Timers
@@ -54,7 +55,9 @@ class ContinualQueries:
         self._runtime = runtime
         self._connection = runtime.engine.connection
         self.kinds = Kinds()
+        self.relative = RelativeTriggers(self)
         self.kinds.register(TimeTriggers())
+        self.kinds.register(self.relative)
         self.queries = InstalledQueries(runtime, self.kinds)
         self.log = ExecutionLog(runtime)
         self.compile = compile
@@ -62,6 +65,8 @@ class ContinualQueries:
         self._executor = Executor(runtime, self.answers, self.log, self.kinds)
         self.firings = Firings(self._connection)
         self._timers = Timers(self._connection, CONTINUAL_QUERIES)
+        self.answers.when_changed = self.relative.note_changes
+        self.answers.when_undone = self.relative.forget
         self.coupled = CoupledExecutions(self)
         self.transactions: Transactions
         self.run_statement: Callable[[str], None]
@@ -149,6 +154,7 @@ class ContinualQueries:
         kind = self.kinds.of(query.clauses.trigger)
         kind.installed(done.query)
         kind.executed(done.query, done.execution.at)
+        self.relative.note_execution(done.query, done.execution.at)
         return self._after(done.query)
 
     def _after(self, query: InstalledQuery) -> InstalledQuery:
@@ -175,8 +181,8 @@ class ContinualQueries:
         """Set the timer of a query."""
         at = query.wakes_at()
         if query.state is State.ACTIVE and query.snoozed is None and query.retry is None:
-            waiting = [each.at for each in self.firings.of_query(query.number)[:1]]
-            at = min([*waiting, *([] if at is None else [at])], default=None)
+            waiting = self.firings.next_due(query.number)
+            at = min((each for each in (at, waiting) if each is not None), default=None)
         if at is None:
             self._timers.clear(str(query.number))
         else:
@@ -230,6 +236,7 @@ class ContinualQueries:
         self._changed()
         text = f"The continual query {query.name} has stopped: {reason}."
         self._executor.tell(stopped, "stopped", self.now, {"text": text})
+        self.relative.note_stop(stopped, self.now)
         return stopped
 
     # --- firing --------------------------------------------------------------------------------
@@ -239,9 +246,12 @@ class ContinualQueries:
         query = self.queries.find(number)
         if query is None or query.state is not State.ACTIVE:
             return
-        self.firings.add(number, cause)
+        trigger, due = query.clauses.trigger, self.now
+        if isinstance(trigger, Delayed):
+            due = trigger.delay.after(cause.at, query.zone) or due
+        self.firings.add(number, cause, due)
         coupling = query.clauses.coupling.between(3, 4)
-        if query.snoozed is None and query.retry is None:
+        if query.snoozed is None and query.retry is None and due <= self.now:
             self.coupled.note(number, coupling)
             self._runtime.reactions.check_phase.has_received = True
         self._wake(query)
@@ -344,7 +354,7 @@ class ContinualQueries:
         assert deadline is not None
         if deadline.contingency is not None:
             self.run_statement(deadline.contingency)
-        self.firings.clear(query.number)
+        self.firings.clear(query.number, now)
         late = replace(query, resumed=now)
         self.queries.write(late)
         done = Execution(
@@ -367,7 +377,7 @@ class ContinualQueries:
     def _causes(self, query: InstalledQuery, now: datetime.datetime) -> list[Cause]:
         if query.retry is not None and query.retry > now:
             return []
-        found = self.firings.of_query(query.number)
+        found = self.firings.of_query(query.number, now)
         trigger = query.clauses.trigger
         if isinstance(trigger, OnSchedule):
             due = schedules.due(trigger.schedule, query.looked, now, query.installed, query.zone)
@@ -380,7 +390,7 @@ class ContinualQueries:
     def _execute(self, query: InstalledQuery, cause: Cause) -> Execution:
         had_failed = query.failures
         done = self._executor.next(query, cause)
-        self.firings.clear(query.number)
+        self.firings.clear(query.number, self.now)
         self.queries.write(done.query)
         self.kinds.of(query.clauses.trigger).executed(done.query, done.execution.at)
         if had_failed:
@@ -388,6 +398,7 @@ class ContinualQueries:
                 f"The continual query {query.name} works again after {_times(had_failed)} failing."
             )
             self._executor.tell(done.query, "recovered", done.execution.at, {"text": text})
+        self.relative.note_execution(done.query, done.execution.at)
         self._after(done.query)
         return done.execution
 

@@ -159,7 +159,7 @@ def _transaction(reader: Reader) -> int:
         reader.takes_one(("TRANSACTION",))
         found = NAMES[name]
     else:
-        found = int(number.text)
+        found = number.whole or 0
     if in_parentheses:
         reader.need(")")
     return found

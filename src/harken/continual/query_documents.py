@@ -23,6 +23,7 @@ from harken.continual.installed_queries import InstalledQuery, State
 from harken.continual.query_alterations import Alterations
 from harken.continual.query_clauses import Clauses, recipient_text
 from harken.continual.words import quoted
+from harken.database.arguments import check_text
 from harken.errors import HarkenError, TypeFault, offered
 
 TEXTS = ("query", "trigger", "stop", "deliver", "zone", "owner", "strategy", "deadline", "coupling")
@@ -70,7 +71,7 @@ def described(name: str, document: Any, continual: ContinualQueries) -> Describe
     for each in _recipients(name, document.get("notify") or []):
         parts.append(Part("NOTIFY", each, 0))
     if document.get("priority") is not None:
-        parts.append(Part("PRIORITY", str(document["priority"]), 0))
+        parts.append(Part("PRIORITY", _number(name, document["priority"]), 0))
     flags = {}
     for key in ("paused", "muted"):
         flags[key] = document.get(key, False)
@@ -115,14 +116,23 @@ def _complete(clauses: Clauses, known: InstalledQuery) -> Clauses:
 def _part(name: str, key: str, value: Any) -> Part:
     if not isinstance(value, str):
         raise _wrong(name, f"{key} must be a text", None)
+    check_text(value, key)
     said = quoted(value) if key in ("zone", "owner") else value.strip()
     return Part(key.upper(), said, 0)
+
+
+def _number(name: str, value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 10**9:
+        raise _wrong(name, "priority must be a whole number", "as 5")
+    return str(value)
 
 
 def _recipients(name: str, value: Any) -> list[str]:
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
         raise _wrong(name, "notify must be a list of texts", "as [EMAIL 'me@example.org']")
+    for each in listed:
+        check_text(each, "notify")
     return listed
 
 

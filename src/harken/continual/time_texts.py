@@ -177,8 +177,8 @@ def take_duration(reader: Reader) -> Duration | None:
     """2 weeks, six months, week."""
     start, word = reader.at, reader.word
     amount = 1
-    if word is not None and word.kind == "number" and word.text.isdigit():
-        amount, reader.at = int(word.text), reader.at + 1
+    if word is not None and word.whole is not None:
+        amount, reader.at = word.whole, reader.at + 1
     else:
         said = reader.takes_one((*NUMBERS, "A", "AN"))
         if said in NUMBERS:

@@ -25,6 +25,10 @@ _WORD = re.compile(
 )
 
 
+DIGITS = 18
+"""Whole numbers with more digits may not fit in 64 bits."""
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
     kind: str
@@ -37,6 +41,13 @@ class Word:
     @property
     def upper(self) -> str:
         return self.text.upper() if self.kind == "name" else self.text
+
+    @property
+    def whole(self) -> int | None:
+        """A whole number; one with more digits than any limit allows counts as the largest."""
+        if self.kind != "number" or not self.text.isdigit():
+            return None
+        return int(self.text) if len(self.text) <= DIGITS else 10**DIGITS
 
     @property
     def value(self) -> str:
@@ -140,10 +151,11 @@ class Reader:
 
     def need_whole(self, what: str) -> int:
         found = self.takes_kind("number")
-        if found is None or not found.text.isdigit():
+        whole = None if found is None else found.whole
+        if whole is None:
             self.at -= found is not None
             raise self.fault(f"{what} is missing", hint="write a whole number")
-        return int(found.text)
+        return whole
 
     def takes_pattern(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Go past what a pattern matches here, which may be several words."""

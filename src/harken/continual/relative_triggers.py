@@ -1,0 +1,215 @@
+"""Triggers that refer to something else: to changes of the answer, to another query, to an event.
+
+    AFTER 100 CHANGES                       rows of the difference since the last execution
+    AFTER EXECUTION OF other, AFTER STOP OF other
+    50 SECONDS AFTER EXECUTION OF other     the same, later
+    5 MINUTES AFTER WHEN price > 100        some time after any other trigger
+
+Law: a delayed trigger fires exactly as often as the one it refers to, later by its delay.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from harken.continual.durations import Duration
+from harken.continual.query_clauses import OnRequest, OnSchedule, Trigger, name_text
+from harken.continual.time_texts import take_duration
+from harken.continual.trigger_kinds import Cause
+from harken.continual.words import Reader
+from harken.errors import TypeFault, ValueFault
+
+if TYPE_CHECKING:
+    from harken.continual.continual_queries import ContinualQueries
+    from harken.continual.installed_queries import InstalledQuery
+
+EXECUTION, STOP = "EXECUTION", "STOP"
+CHANGES, QUERY = "changes", "query"
+"""The kinds of their causes."""
+MOST_CHANGES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class AfterChanges:
+    """When so many rows of the answer have come or gone since the last execution."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.count <= MOST_CHANGES:
+            raise ValueFault(
+                f"AFTER {self.count} CHANGES cannot be",
+                code="bad-value",
+                hint=f"from 1 to {MOST_CHANGES:,}",
+            )
+
+    def __str__(self) -> str:
+        return f"AFTER {self.count} CHANGE{'S' if self.count > 1 else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class AfterQuery:
+    """When another query was executed, or has stopped."""
+
+    event: str
+    query: str
+
+    def __str__(self) -> str:
+        return f"AFTER {self.event} OF {name_text(self.query)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Delayed:
+    """Some time after another trigger has fired."""
+
+    delay: Duration
+    event: Trigger
+
+    def __str__(self) -> str:
+        said = str(self.event)
+        return f"{self.delay} {said if said.startswith('AFTER ') else f'AFTER {said}'}"
+
+
+def event_of(trigger: Trigger) -> Trigger:
+    """What must happen for a trigger: of a delayed one, the event that it refers to."""
+    return trigger.event if isinstance(trigger, Delayed) else trigger
+
+
+class RelativeTriggers:
+    def __init__(self, continual: ContinualQueries) -> None:
+        self._continual = continual
+        self._version = -1
+        self._followers: dict[tuple[str, str], list[int]] = {}
+        """The queries that wait for an event of another query, by the event and its name."""
+        self._counted: dict[int, int] = {}
+        """How many changes queries wait for."""
+
+    # --- the kind ------------------------------------------------------------------------------
+
+    def reads(self, text: str, base: int, layout: str) -> Trigger | None:
+        reader = Reader(text, base)
+        delay = take_duration(reader)
+        if delay is not None and not reader.sees("AFTER"):
+            return None
+        found = self._after(reader)
+        if found is None and delay is not None:
+            reader.need("AFTER")
+            found = self._event(reader, layout)
+        if found is None:
+            return None
+        reader.need_end("the trigger")
+        return found if delay is None else Delayed(delay, found)
+
+    def _after(self, reader: Reader) -> Trigger | None:
+        start = reader.at
+        if reader.takes("AFTER"):
+            number = reader.takes_kind("number")
+            if number is not None and reader.takes_one(("CHANGE", "CHANGES")):
+                return AfterChanges(number.whole or 0)
+            if number is None:
+                reader.takes_one(("THE",))
+                event = reader.takes_one((EXECUTION, STOP))
+                if event is not None:
+                    reader.need("OF")
+                    return AfterQuery(event, reader.need_name("the name of a continual query"))
+        reader.at = start
+        return None
+
+    def _event(self, reader: Reader, layout: str) -> Trigger:
+        rest, place = reader.rest()
+        event = self._continual.kinds.read(rest, place, layout)
+        if isinstance(event, OnSchedule | OnRequest | Delayed):
+            raise Reader(rest, place).fault(
+                "a delay refers to an event", "50 SECONDS AFTER EXECUTION OF other"
+            )
+        return event
+
+    def owns(self, trigger: Trigger) -> bool:
+        return isinstance(trigger, AfterChanges | AfterQuery | Delayed)
+
+    def relations(self, trigger: Trigger) -> frozenset[str]:
+        if isinstance(trigger, Delayed):
+            return self._continual.kinds.of(trigger.event).relations(trigger.event)
+        return frozenset()
+
+    def explained(self, query: InstalledQuery) -> list[str]:
+        trigger = query.clauses.trigger
+        if isinstance(trigger, Delayed):
+            inner = self._continual.kinds.of(trigger.event).explained(_of_event(query))
+            return [f"{trigger.delay} after it is", *inner]
+        return [f"triggered {trigger}"]
+
+    def installed(self, query: InstalledQuery) -> None:
+        trigger = event_of(query.clauses.trigger)
+        if isinstance(trigger, AfterChanges) and query.follows == "naive":
+            raise TypeFault(
+                "the changes of this query are not followed, so they cannot be counted",
+                code="unsupported",
+                hint="write another TRIGGER, or leave out STRATEGY naive",
+            )
+        if isinstance(trigger, AfterQuery):
+            self._continual.queries.need(trigger.query)
+        if trigger is not query.clauses.trigger:
+            self._continual.kinds.of(trigger).installed(_of_event(query))
+
+    def dropped(self, query: InstalledQuery) -> None:
+        trigger = event_of(query.clauses.trigger)
+        if trigger is not query.clauses.trigger:
+            self._continual.kinds.of(trigger).dropped(_of_event(query))
+
+    def executed(self, query: InstalledQuery, at: datetime.datetime) -> None:
+        trigger = event_of(query.clauses.trigger)
+        if trigger is not query.clauses.trigger:
+            self._continual.kinds.of(trigger).executed(_of_event(query), at)
+
+    # --- what happens --------------------------------------------------------------------------
+
+    def note_execution(self, query: InstalledQuery, at: datetime.datetime) -> None:
+        self._note(EXECUTION, query, at)
+
+    def note_stop(self, query: InstalledQuery, at: datetime.datetime) -> None:
+        self._note(STOP, query, at)
+
+    def _note(self, event: str, query: InstalledQuery, at: datetime.datetime) -> None:
+        """In a transaction: something has happened to a query that others may wait for."""
+        self._refresh()
+        text = f"{query.name} was executed" if event == EXECUTION else f"{query.name} has stopped"
+        for name in dict.fromkeys((query.name.lower(), query.id)):
+            for number in self._followers.get((event, name), ()):
+                if number != query.number:
+                    self._continual.fire(number, Cause(QUERY, text, at))
+
+    def note_changes(self, numbers: set[int]) -> None:
+        """In a transaction: the answers of queries have changed."""
+        self._refresh()
+        for number in numbers & self._counted.keys():
+            most = self._counted[number]
+            count = self._continual.answers.records.count(number, most)
+            if count >= most and not self._continual.firings.of_query(number):
+                text = f"{count:,} rows have changed"
+                self._continual.fire(number, Cause(CHANGES, text, self._continual.now))
+
+    def _refresh(self) -> None:
+        version = self._continual.queries.version()
+        if version == self._version:
+            return
+        self._version = version
+        self._followers.clear()
+        self._counted.clear()
+        for query in self._continual.queries.all():
+            trigger = event_of(query.clauses.trigger)
+            if isinstance(trigger, AfterQuery) and query.is_live:
+                key = trigger.event, trigger.query.lower()
+                self._followers.setdefault(key, []).append(query.number)
+            elif isinstance(trigger, AfterChanges) and query.is_live:
+                self._counted[query.number] = trigger.count
+
+    def forget(self) -> None:
+        """A rollback may have taken back what was read."""
+        self._version = -1
+
+
+def _of_event(query: InstalledQuery) -> InstalledQuery:
+    return replace(query, clauses=replace(query.clauses, trigger=event_of(query.clauses.trigger)))
