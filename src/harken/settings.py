@@ -149,6 +149,12 @@ SETTINGS: tuple[Setting, ...] = (
         fixed=True,
     ),
     Setting(
+        "audit_entries",
+        10_000,
+        "How many entries the audit log keeps.",
+        least=1,
+    ),
+    Setting(
         "body_timeout",
         30.0,
         "How long the body of a request may take to arrive.",
@@ -172,6 +178,12 @@ SETTINGS: tuple[Setting, ...] = (
         "Rows of each kind that a message and the record of an execution have at most.",
         unit="rows",
         least=1,
+    ),
+    Setting(
+        "guests",
+        False,
+        "Whether `harken serve` lets people who did not sign in read what is granted to PUBLIC.",
+        fixed=True,
     ),
     Setting(
         "header_timeout", 10.0, "How long the head of a request may take.", "seconds", most=LONGEST
@@ -275,6 +287,12 @@ SETTINGS: tuple[Setting, ...] = (
         fixed=True,
     ),
     Setting(
+        "registration",
+        "off",
+        "Who may register with `harken serve`: off, invitation or open.",
+        fixed=True,
+    ),
+    Setting(
         "row_limit",
         0,
         "Rows that one query may give, before LIMIT; 0 is no limit.",
@@ -293,6 +311,15 @@ SETTINGS: tuple[Setting, ...] = (
         "secrets_file",
         "",
         "A file of lines `name = value`, for options that say `secret:name`; empty is none.",
+        fixed=True,
+    ),
+    Setting(
+        "session_days",
+        30.0,
+        "How long somebody stays signed in.",
+        "days",
+        least=0.01,
+        most=3_650,
         fixed=True,
     ),
     Setting(
@@ -372,6 +399,14 @@ SETTINGS: tuple[Setting, ...] = (
         unit="seconds",
         served=30.0,
         most=LONGEST,
+    ),
+    Setting(
+        "subscription_days",
+        0,
+        "How long the subscription of somebody who registers lasts; 0 is for ever.",
+        "days",
+        most=36_500,
+        fixed=True,
     ),
     Setting(
         "text_limit",

@@ -178,7 +178,7 @@ def test_pages_of_this_machine_may_read_answers(served: Served) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "shop.example"])
 def test_a_place_that_others_reach_needs_a_token(host: str) -> None:
-    with pytest.raises(HarkenError, match="needs a token"):
+    with pytest.raises(HarkenError, match="needs accounts or a token"):
         check_start(host, None)
     with pytest.raises(HarkenError, match="empty"):
         check_start(host, "")

@@ -32,6 +32,7 @@ from harken.api.rule_programs import RuleProgram
 from harken.api.sources import Sources, SourceStatus
 from harken.api.step import Step
 from harken.api.stored_definitions import Definition, definitions, readers_of
+from harken.api.user_accounts import UserAccounts
 from harken.api.user_methods import methods_for
 from harken.api.views import Condition, ViewDescription, Views
 from harken.backup.saving import Backup
@@ -87,6 +88,7 @@ class Database:
         self.notifications = Notifications(internals, self.session_lock)
         self.sources = Sources(internals, self.session_lock)
         self.continual_queries = ContinualQueryList(internals, self.session_lock)
+        self.users = UserAccounts(internals, self.session_lock)
 
     # --- programs --------------------------------------------------------------------------
 
@@ -690,7 +692,7 @@ class Database:
         """All user-defined tables, views, relations, functions, types and rules, each with the text
         that the catalog keeps."""
         self.internals.look()
-        return definitions(self.internals.catalog)
+        return definitions(self.internals.catalog, self.internals.runtime.permissions)
 
     @exclusive
     def readers_of(self, name: str) -> list[str]:

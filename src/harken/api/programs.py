@@ -15,6 +15,7 @@ from harken.consumers.monitors.subscription import Subscription
 from harken.database.arguments import check_callable, check_path, check_text
 from harken.database.exclusive import SessionLock
 from harken.database.language_names import DATALOG, SQL
+from harken.database.permissions import Role
 from harken.database.results import Result
 from harken.errors import TypeFault
 from harken.statements.amosql.session import Session as AmosqlSession
@@ -78,8 +79,11 @@ class Programs:
         self._internals.check_open()
         check_text(language, "the name of a language")
         check_text(text, "a program")
+        name = language_named(language).name
+        if name != SQL:
+            self._internals.runtime.permissions.check_role(Role.OPERATOR, f"running {name}")
         with self.listening(listener):
-            self._sessions[language_named(language).name].run(text, options)
+            self._sessions[name].run(text, options)
 
     def run_sql(self, text: str, values: Any, listener: Callable[[Result], None]) -> None:
         """The same for SQL, without what it does not need: this is the hot path."""

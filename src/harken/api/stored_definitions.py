@@ -10,6 +10,7 @@ from harken.database.catalog import Catalog
 from harken.database.dependency_order import dependents_in_order
 from harken.database.function_tables import SqlTables, table_of
 from harken.database.language_names import AMOSQL, DATALOG, PYTHON, SQL
+from harken.database.permissions import Permissions
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
 from harken.statements.declaration import (
@@ -40,16 +41,21 @@ class Definition:
     """Its name in SQL, if it is stored."""
 
 
-def definitions(catalog: Catalog) -> list[Definition]:
+def definitions(catalog: Catalog, permissions: Permissions) -> list[Definition]:
+    """All of them, or those of what the session's user may read."""
     tables = SqlTables(catalog)
+    if permissions.user is not None:
+        return list(_functions(catalog, tables, permissions))
     return [
         *(Definition(TYPE, name, "") for name in catalog.hierarchy if name not in SYSTEM_TYPES),
-        *_functions(catalog, tables),
+        *_functions(catalog, tables, permissions),
         *(Definition(RULE, name, text) for name, (_, text) in catalog.rules.items()),
     ]
 
 
-def _functions(catalog: Catalog, tables: SqlTables) -> Iterator[Definition]:
+def _functions(
+    catalog: Catalog, tables: SqlTables, permissions: Permissions
+) -> Iterator[Definition]:
     named = {}
     for name in tables.table_names():
         function = tables.function(name)
@@ -57,6 +63,8 @@ def _functions(catalog: Catalog, tables: SqlTables) -> Iterator[Definition]:
             named[function.id] = name
     for each in catalog.functions():
         if each.system or each.facts_of or each.language == PYTHON:
+            continue
+        if not permissions.may_see(each):
             continue
         name = each.id if each.language == AMOSQL else each.name
         if each.kind is not FunctionKind.STORED or each.materialized:
@@ -83,10 +91,12 @@ def _kind(function: Function) -> str:
 
 
 def readers_of(internals: Internals, name: str) -> list[str]:
-    catalog = internals.catalog
-    above = dependents_in_order(catalog, name)
+    catalog, permissions = internals.catalog, internals.runtime.permissions
+    above = [each for each in dependents_in_order(catalog, name) if permissions.may_see(each)]
     named = [*catalog.named(name), *above]
     found = [f"the {_kind(each)} {each.name}" for each in above if not each.system]
+    if permissions.user is not None:
+        return list(dict.fromkeys(found))
     names = {name, *(each.name for each in above)}
     found += sorted({f"the rule {r}" for each in names for r in catalog.rules_that_call(each)})
     watchers = [watcher for each in named for watcher in internals.monitors.users_of(each)]

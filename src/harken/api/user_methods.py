@@ -12,6 +12,10 @@ from harken.errors import TypeFault
 FOR_USERS = frozenset(
     {
         "Database.sql",
+        "Database.run_program",
+        "Database.definitions",
+        "Database.describe_table",
+        "Database.readers_of",
         "Database.views",
         "Database.describe",
         "Database.snapshot",

@@ -24,6 +24,7 @@ from harken.cli import (
     querying,
     running,
     source_commands,
+    user_commands,
 )
 from harken.cli.options import Command, Group
 from harken.cli.reporting import fail, to_harken_error
@@ -105,6 +106,17 @@ _sources.command("check", cls=Command)(source_commands.check)
 _sources.command("refresh", cls=Command)(source_commands.refresh)
 _sources.command("drop", cls=Command)(source_commands.drop)
 app.add_typer(_sources, name="source")
+_users = typer.Typer(cls=Group, help="The users of a service.", no_args_is_help=True)
+_users.command("add", cls=Command)(user_commands.add)
+_users.command("list", cls=Command)(user_commands.list_users)
+_users.command("password", cls=Command)(user_commands.password)
+_users.command("role", cls=Command)(user_commands.role)
+_users.command("renew", cls=Command)(user_commands.renew)
+_users.command("disable", cls=Command)(user_commands.disable)
+_users.command("enable", cls=Command)(user_commands.enable)
+_users.command("remove", cls=Command)(user_commands.remove)
+_users.command("token", cls=Command)(user_commands.token)
+app.add_typer(_users, name="user")
 
 
 def main() -> None:

@@ -116,14 +116,27 @@ def serve(
     keep_bytes: Annotated[
         int, typer.Option(min=1, help="How many bytes of changes are kept for each view.")
     ] = harken.Keep().bytes,
+    tls_cert: Annotated[
+        str | None, typer.Option("--tls-cert", metavar="FILE", help="A certificate, as PEM.")
+    ] = None,
+    tls_key: Annotated[
+        str | None, typer.Option("--tls-key", metavar="FILE", help="Its key, as PEM.")
+    ] = None,
+    behind_proxy: Annotated[
+        bool, typer.Option("--behind-proxy", help="A proxy in front encrypts the connections.")
+    ] = False,
     engine: Home = Engine.RESIDENT,
     set: Overrides = None,
 ) -> None:
     """Serve views and their changes over HTTP, until Ctrl-C."""
+    from harken.server.server_process import Certificate
     from harken.server.server_process import serve as run_server
 
     with reported(Format.TEXT):
         open_database(db).close()
+        certificate = None
+        if tls_cert is not None or tls_key is not None:
+            certificate = Certificate(tls_cert or "", tls_key or "")
         run_server(
             db,
             host=host,
@@ -133,6 +146,8 @@ def serve(
             spark=command_line_spark,
             engine=engine.value,
             settings=settings_of(set, serving=True),
+            certificate=certificate,
+            behind_proxy=behind_proxy,
             tell=lambda line: print(line, flush=True),
         )
 

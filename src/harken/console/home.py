@@ -42,6 +42,17 @@ def home(db: Database) -> Home:
     return Home(sentence, attention, events)
 
 
+def home_of_user(db: Database) -> Home:
+    """The first page of somebody who is no operator."""
+    readable = len(db.views())
+    sentence = (
+        f"You can read {plural(readable, 'table or view')}."
+        if readable
+        else "You cannot read anything yet: an operator can grant you tables and views."
+    )
+    return Home(sentence, [], [])
+
+
 def _time(event: Event) -> datetime.datetime:
     at = event.at or datetime.datetime.min
     return at if at.tzinfo else at.replace(tzinfo=datetime.UTC)

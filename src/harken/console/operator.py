@@ -10,7 +10,14 @@ from harken.api.database import Database
 from harken.console.rendering import plural
 from harken.settings import SETTINGS
 
-TABS = (("storage", "Storage"), ("messages", "Messages"), ("settings", "Settings"))
+TABS = (
+    ("storage", "Storage"),
+    ("messages", "Messages"),
+    ("users", "Users"),
+    ("grants", "Grants"),
+    ("audit", "Audit"),
+    ("settings", "Settings"),
+)
 MOST_LISTED = 200
 SECRET_SETTINGS = frozenset({"smtp_password"})
 
@@ -56,6 +63,17 @@ def settings(db: Database) -> list[Sequence[Any]]:
     return [
         (each.name, _value(each.name, values[each.name]), each.unit, each.about)
         for each in SETTINGS
+    ]
+
+
+def grants(db: Database) -> list[Sequence[Any]]:
+    return list(db.sql("SHOW GRANTS").rows)
+
+
+def audit(db: Database) -> list[Sequence[Any]]:
+    return [
+        (each.at, each.account or "operator", each.action, each.object, each.detail)
+        for each in db.users.audit(MOST_LISTED)
     ]
 
 

@@ -16,6 +16,7 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
+from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
@@ -56,6 +57,13 @@ class Page:
     database: str = ""
     user: str = ""
     csrf: str = ""
+
+
+def html_answer(
+    text: str, status: int = 200, headers: dict[str, str] | None = None
+) -> HTMLResponse:
+    own = {"content-security-policy": POLICY, "cache-control": "no-store"}
+    return HTMLResponse(text, status, {**own, **(headers or {})})
 
 
 @cache

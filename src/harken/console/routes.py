@@ -9,15 +9,18 @@ from io import BytesIO
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Body, Query, Request
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import JSONResponse, RedirectResponse, Response
 from markupsafe import Markup
 
 from harken.api.database import Database
 from harken.console import ad_hoc, home, lineage, object_pages, operator
+from harken.console.accounts import account_routes, account_values
 from harken.console.bar_charts import bars
-from harken.console.rendering import POLICY, Navigation, Page, Problem, asset_text, render
+from harken.console.rendering import Navigation, Page, Problem, asset_text, html_answer, render
 from harken.database.language_names import SQL
+from harken.database.permissions import Role
 from harken.errors import HarkenError, NameFault, ValueFault
+from harken.server.identities import Identities, current
 from harken.server.service import Service
 
 T = TypeVar("T")
@@ -69,15 +72,25 @@ class Console:
 
         return await (self._service.inspect if followed else self._service.read)(both)
 
+    async def unchecked(self, work: Callable[[Database], T]) -> T:
+        """A read that the user is not allowed in general, but whose rows are the user's own."""
+        return await self._service.read_unchecked(work)
+
     def page(self, frame: Frame, title: str, place: str) -> Page:
         menu = [
             Navigation("Home", "/", ICONS["/"]),
             Navigation("Data", "/data", ICONS["/data"], frame.objects),
             Navigation("Query", "/query", ICONS["/query"]),
-            Navigation("Rules", "/rules", ICONS["/rules"], frame.rules),
-            Navigation("Operator", "/operator", ICONS["/operator"]),
         ]
-        return Page(title, place, menu, frame.position, self._service.path)
+        identity = current.get()
+        if identity.is_operator:
+            menu += [
+                Navigation("Rules", "/rules", ICONS["/rules"], frame.rules),
+                Navigation("Operator", "/operator", ICONS["/operator"]),
+            ]
+        user = "" if identity.user is None else identity.name
+        path = self._service.path if identity.is_operator else ""
+        return Page(title, place, menu, frame.position, path, user, identity.csrf)
 
     async def show(
         self,
@@ -90,21 +103,26 @@ class Console:
     ) -> Response:
         try:
             frame, values = await self.read(work, followed=followed)
-        except NameFault as error:
+        except HarkenError as error:
+            if not isinstance(error, NameFault) and error.code != "not-permitted":
+                raise
             return await self.missing(error, place)
-        return _html(render(template, self.page(frame, title, place), **values))
+        return html_answer(render(template, self.page(frame, title, place), **values))
 
     async def missing(self, error: HarkenError, place: str) -> Response:
         frame, _ = await self.read(lambda db: None)
-        page = self.page(frame, "Not found", place)
-        return _html(render("problem.html", page, problem=Problem.of(error)), 404)
+        is_refused = error.code == "not-permitted"
+        page = self.page(frame, "Not permitted" if is_refused else "Not found", place)
+        text = render("problem.html", page, problem=Problem.of(error))
+        return html_answer(text, 403 if is_refused else 404)
 
 
-def console_routes(service: Service) -> APIRouter:
+def console_routes(service: Service, identities: Identities) -> APIRouter:
     routes = APIRouter(include_in_schema=False)
     console = Console(service)
     _browsing_routes(routes, console)
     _query_routes(routes, console, service)
+    routes.include_router(account_routes(service, identities))
 
     @routes.get("/static/{name}")
     async def static(name: str) -> Response:
@@ -121,7 +139,12 @@ def console_routes(service: Service) -> APIRouter:
 
 async def first_page(service: Service) -> Response:
     console = Console(service)
-    return await console.show("home.html", "Home", "/", lambda db: {"home": home.home(db)})
+    of_operator = current.get().is_operator
+
+    def work(db: Database) -> dict[str, Any]:
+        return {"home": home.home(db) if of_operator else home.home_of_user(db)}
+
+    return await console.show("home.html", "Home", "/", work)
 
 
 def _browsing_routes(routes: APIRouter, console: Console) -> None:
@@ -172,9 +195,21 @@ def _browsing_routes(routes: APIRouter, console: Console) -> None:
                 "messages": operator.messages(db),
                 "actions": operator.actions(db),
                 "settings": operator.settings(db),
+                "users": db.users.list(),
+                "roles": list(Role),
+                "grants": operator.grants(db),
+                "audit": operator.audit(db),
             }
 
         return await console.show("operator.html", "Operator", "/operator", work)
+
+    @routes.get("/account")
+    async def account() -> Response:
+        identity = current.get()
+        if identity.user is None or identity.key is None:
+            return RedirectResponse("/operator?tab=users", 303)
+        values = await console.unchecked(lambda db: account_values(db, identity.name))
+        return await console.show("account.html", "Your account", "/account", lambda db: values)
 
     @routes.get("/search")
     async def search(q: str = "") -> Response:
@@ -281,7 +316,7 @@ def _query_routes(routes: APIRouter, console: Console, service: Service) -> None
             text=text,
         )
         headers = {"x-position": str(answer.position)} if answer.position else {}
-        return _html(shown, headers=headers)
+        return html_answer(shown, headers=headers)
 
     @routes.post("/query/complete")
     async def complete(
@@ -324,8 +359,3 @@ def _parquet(table: Any) -> bytes:
     written = BytesIO()
     pyarrow.parquet.write_table(table, written)
     return written.getvalue()
-
-
-def _html(text: str, status: int = 200, headers: dict[str, str] | None = None) -> HTMLResponse:
-    own = {"content-security-policy": POLICY, "cache-control": "no-store"}
-    return HTMLResponse(text, status, {**own, **(headers or {})})

@@ -1,7 +1,7 @@
-"""Who may use the service.
+"""Which requests a service without a token answers, and where a service may listen.
 
-With a token, whoever sends it. Without one the service listens on this machine only, and answers
-only requests that were meant for it. A page from another site must not reach it through the browser
+Without a token the service listens on this machine only, and answers only requests that were meant
+for it. A page from another site must not reach it through the browser
 of somebody who works here: not under a host name of its own (the Host header), not with a script
 (Origin), not with an image or a link (Sec-Fetch-Site).
 
@@ -10,11 +10,10 @@ Law: a request is checked by its head alone, before its body is read.
 
 from __future__ import annotations
 
-import hmac
 import ipaddress
 import re
 
-from starlette.datastructures import Headers, QueryParams
+from starlette.datastructures import Headers
 
 from harken.errors import HarkenError
 
@@ -33,37 +32,20 @@ class Refused(HarkenError):
     """not-allowed."""
 
 
-class Access:
-    def __init__(self, token: str | None) -> None:
-        self._token = token
-
-    @property
-    def origins(self) -> str:
-        """The origins whose pages may read answers."""
-        return LOCAL_ORIGIN if self._token is None else f"{LOCAL_ORIGIN}|{FROM_A_FILE}"
-
-    def check(self, headers: Headers, query: QueryParams) -> None:
-        if self._token is not None:
-            self._check_token(headers, query, self._token)
-        else:
-            _check_local(headers)
-
-    def _check_token(self, headers: Headers, query: QueryParams, token: str) -> None:
-        kind, _, header = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer":
-            # The bytes of a header are decoded as Latin-1, but most programs send UTF-8.
-            given = [header.encode(), header.encode("latin-1")]
-        else:
-            given = [query.get(TOKEN_PARAMETER, "").encode("utf-8", "surrogateescape")]
-        if not any(hmac.compare_digest(each, token.encode()) for each in given):
-            raise Refused(
-                "the token is missing or wrong",
-                code="not-allowed",
-                hint="send the header `Authorization: Bearer TOKEN`, or ?token=TOKEN",
-            )
+def origins(token: str | None) -> str:
+    """The origins whose pages may read answers."""
+    return LOCAL_ORIGIN if token is None else f"{LOCAL_ORIGIN}|{FROM_A_FILE}"
 
 
-def _check_local(headers: Headers) -> None:
+def is_same_origin(headers: Headers) -> bool:
+    """Does the browser say that a page of this very service sent the request?"""
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    if site is not None and site.lower() not in OWN_SITES:
+        return False
+    return origin is None or origin.partition("://")[2] == headers.get("host", "")
+
+
+def check_local(headers: Headers) -> None:
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     if not re.fullmatch(LOCAL_HOST, headers.get("host", "")):
         raise _not_local()
@@ -90,15 +72,29 @@ def _not_local() -> Refused:
     )
 
 
-def check_start(host: str, token: str | None) -> None:
-    """Refuse to listen where other machines can connect, unless clients need a token."""
+def check_start(
+    host: str, token: str | None, *, has_accounts: bool = False, is_encrypted: bool = False
+) -> None:
+    """Refuse to listen where other machines can connect, unless people sign in over an encrypted
+    connection, or programs send a token."""
     if token == "":
         raise Refused("the token is empty", code="not-allowed", hint="choose a long random text")
-    if token is None and not is_loopback(host):
+    if token is not None or is_loopback(host):
+        return
+    if not has_accounts:
         raise Refused(
-            f"other machines can reach the service on {host}, so it needs a token",
+            f"other machines can reach the service on {host}, so it needs accounts or a token",
             code="not-allowed",
-            hint="give one with --token or in HARKEN_TOKEN, or leave out --host",
+            hint="`harken user add NAME --db PATH` creates an account; give a token with --token "
+            "or in HARKEN_TOKEN; or leave out --host",
+        )
+    if not is_encrypted:
+        raise Refused(
+            f"other machines can reach the service on {host}, and would send passwords that "
+            "everybody on the way can read",
+            code="not-allowed",
+            hint="give a certificate with --tls-cert and --tls-key, or say --behind-proxy if a "
+            "proxy encrypts",
         )
 
 

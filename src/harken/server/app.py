@@ -30,11 +30,12 @@ from harken.errors import (
     nearest,
 )
 from harken.server import models, writes
-from harken.server.access import TOKEN_PARAMETER, Access, Refused
+from harken.server.access import TOKEN_PARAMETER, Refused, origins
 from harken.server.direct_path import DirectPath
 from harken.server.disconnects import CancelOnDisconnect
 from harken.server.feeds import Feed
 from harken.server.guard import Guard, SecurityHeaders
+from harken.server.identities import Identities
 from harken.server.server_sent_events import API, MAX_INTERVAL, StreamOptions, error_json
 from harken.server.service import Service, position_of
 from harken.server.values import change_json
@@ -72,14 +73,25 @@ Every = Annotated[
 Counts = Annotated[bool, Query(description="Send only the numbers of rows, with a link to them.")]
 
 
-def make_service(service: Service, token: str | None = None) -> ASGIApp:
-    """All that is served: the API, and in front of it the direct path for small transactions."""
-    app = SecurityHeaders(make_app(service, token))
-    guard = Guard(app, Access(token), service.settings, _answer)
+def make_service(service: Service, token: str | None = None, *, local: bool = True) -> ASGIApp:
+    """All that is served: the API, and in front of it the direct path for small transactions.
+    `local` says that only this machine can connect."""
+    identities = identities_of(service, token, local)
+    app = SecurityHeaders(make_app(service, token, identities))
+    guard = Guard(app, identities, service.settings, _answer)
     return DirectPath(app, service, guard, _answer, _answer_bug)
 
 
-def make_app(service: Service, token: str | None = None) -> FastAPI:
+def identities_of(service: Service, token: str | None, local: bool = True) -> Identities:
+    guests = bool(service.settings["guests"])
+    return Identities(service.read_unchecked, token, guests=guests, local=local)
+
+
+def make_app(
+    service: Service, token: str | None = None, identities: Identities | None = None
+) -> FastAPI:
+    identities = identities or identities_of(service, token)
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await service.start()
@@ -88,7 +100,6 @@ def make_app(service: Service, token: str | None = None) -> FastAPI:
         finally:
             await service.close()
 
-    access = Access(token)
     app = FastAPI(
         title="Harken",
         version="1",
@@ -101,10 +112,10 @@ def make_app(service: Service, token: str | None = None) -> FastAPI:
     )
     # The middleware added last runs first: a page on this machine may read why it was refused.
     app.add_middleware(CancelOnDisconnect)
-    app.add_middleware(Guard, access=access, settings=service.settings, answer=_answer)
+    app.add_middleware(Guard, identities=identities, settings=service.settings, answer=_answer)
     app.add_middleware(
         CORSMiddleware,
-        allow_origin_regex=access.origins,
+        allow_origin_regex=origins(token),
         allow_methods=["GET", "POST"],
         allow_headers=["authorization", "content-type", "last-event-id"],
     )
@@ -116,7 +127,7 @@ def make_app(service: Service, token: str | None = None) -> FastAPI:
     app.include_router(_read_routes(service), prefix=API, dependencies=checks)
     app.include_router(_write_routes(service), prefix=API, dependencies=checks)
 
-    app.include_router(console_routes(service))
+    app.include_router(console_routes(service, identities))
 
     @app.get("/", include_in_schema=False)
     async def page(view: str | None = None) -> Response:
@@ -337,12 +348,14 @@ async def _harken_error(request: Request, error: Exception) -> Response:
 
 def _answer(error: HarkenError) -> Response:
     answer = _json(to_json(error_json(error)), _status(error))
-    if isinstance(error, Refused):
+    if isinstance(error, Refused) and answer.status_code == 401:
         answer.headers["www-authenticate"] = "Bearer"
     return answer
 
 
 def _status(error: HarkenError) -> int:
+    if error.code == "not-permitted" and isinstance(error, Refused | IntegrityError):
+        return 403
     if isinstance(error, Refused):
         return 401
     if error.code == "not-allowed":

@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from urllib.parse import quote
 
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from harken.errors import HarkenError, StorageError, ValueFault
-from harken.server.access import Access
+from harken.server.identities import Identities, current
 from harken.server.server_sent_events import API
 from harken.settings import Settings
 
-PUBLIC = ("/", f"{API}/openapi.json")
+PUBLIC = frozenset(
+    {
+        *("/login", "/register", "/forgotten", "/redeem", "/session"),
+        *(f"{API}/openapi.json", "/health/live"),
+    }
+)
 """Paths without access control: they show nothing from the database."""
+PUBLIC_FOLDER = "/static/"
 SECURITY_HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "cross-origin-resource-policy": "same-origin",
@@ -58,12 +65,12 @@ class Guard:
     def __init__(
         self,
         app: ASGIApp,
-        access: Access,
+        identities: Identities,
         settings: Settings,
         answer: Callable[[HarkenError], Response],
     ) -> None:
         self._app = app
-        self._access = access
+        self._identities = identities
         self._largest_head: int = settings["max_header_bytes"]
         self._largest_body: int = settings["max_body_bytes"]
         self._body_timeout: float = settings["body_timeout"]
@@ -77,9 +84,12 @@ class Guard:
             if scope["method"] == "POST":
                 receive = replay(await self.admit(scope, receive), receive)
             else:
-                self._check_head(scope)
+                await self._check_head(scope)
         except HarkenError as error:
-            await self._answer(error)(scope, receive, send)
+            answer = self._answer(error)
+            if error.code == "not-allowed" and _wants_page(scope):
+                answer = RedirectResponse(sign_in_path(scope), 303)
+            await answer(scope, receive, send)
             return
         except ClientGone:
             return
@@ -87,16 +97,21 @@ class Guard:
 
     async def admit(self, scope: Scope, receive: Receive) -> bytes:
         """Check the head of a POST request, and then read its body."""
-        self._check_head(scope)
+        await self._check_head(scope)
         return await self._body(scope, receive)
 
-    def _check_head(self, scope: Scope) -> None:
+    async def _check_head(self, scope: Scope) -> None:
+        """From here on it is known who sent the request: `identities.current`."""
         size = len(scope["raw_path"]) + len(scope["query_string"])
         size += sum(len(name) + len(value) for name, value in scope["headers"])
         if size > self._largest_head:
             raise _too_large("head", self._largest_head, "max_header_bytes")
-        if scope["path"] not in PUBLIC:
-            self._access.check(Headers(scope=scope), QueryParams(scope["query_string"]))
+        headers, query = Headers(scope=scope), QueryParams(scope["query_string"])
+        path: str = scope["path"]
+        if path in PUBLIC or path.startswith(PUBLIC_FOLDER) or (path == "/" and "view" in query):
+            self._identities.check_place(headers, is_page=scope["method"] == "GET")
+            return
+        current.set(await self._identities.of(headers, query, scope["method"], path))
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         headers = Headers(scope=scope)
@@ -134,6 +149,19 @@ class Guard:
             parts.append(part)
             if not message.get("more_body", False):
                 return b"".join(parts)
+
+
+def _wants_page(scope: Scope) -> bool:
+    """Is it a browser that wants to show a page?"""
+    accepted = Headers(scope=scope).get("accept", "")
+    return scope["method"] == "GET" and "text/html" in accepted and scope["path"] != "/login"
+
+
+def sign_in_path(scope: Scope) -> str:
+    """The page for signing in, which leads back."""
+    query = scope["query_string"].decode("latin-1")
+    path = scope["path"] + (f"?{query}" if query else "")
+    return "/login" if path == "/" else f"/login?next={quote(path, safe='')}"
 
 
 def replay(body: bytes, receive: Receive) -> Receive:

@@ -6,18 +6,21 @@ import asyncio
 import errno
 import os
 import socket
+import ssl
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 import uvicorn
 
+import harken
 from harken.consumers.monitors.log import Keep
 from harken.errors import StorageError
-from harken.server.access import check_start
+from harken.server.access import check_start, is_loopback
 from harken.server.app import make_service
 from harken.server.connections import AcceptFailures, connection_factory
 from harken.server.service import Service
@@ -33,6 +36,24 @@ BACKLOG = 4096
 ACCEPTED_AT_ONCE = 100
 """Clients that the event loop accepts at a time. Refused clients hold a descriptor until their turn
 comes, so this is less than the whole backlog."""
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The paths of a certificate and of its key, as PEM."""
+
+    certificate: str
+    key: str
+
+    def check(self) -> None:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key)
+        except (OSError, ssl.SSLError) as error:
+            raise StorageError(
+                f"the certificate {self.certificate} cannot be used: {error.strerror or error}",
+                code="cannot-listen",
+                hint="--tls-cert and --tls-key name a certificate and its key, as PEM",
+            ) from error
 
 
 class Server(uvicorn.Server):
@@ -84,25 +105,52 @@ def serve(
     spark: Any = None,
     engine: str = "resident",
     settings: Settings | None = None,
+    certificate: Certificate | None = None,
+    behind_proxy: bool = False,
     tell: Callable[[str], None] = print,
 ) -> None:
     """Serve until a signal. `tell` receives the address once the service answers there."""
     token = token if token is not None else os.environ.get(TOKEN)
-    check_start(host, token)
+    is_encrypted = certificate is not None or behind_proxy
+    check_start(host, token, has_accounts=_has_accounts(path), is_encrypted=is_encrypted)
+    if certificate is not None:
+        certificate.check()
     listening = listen(host, port)
     service = Service(path, keep=keep, spark=spark, engine=engine, settings=settings)
     place = f"[{host}]" if ":" in host else host
-    address = f"http://{place}:{listening.getsockname()[1]}/"
-    server = make_server(service, token, lambda: tell(f"serving {path} at {address}"))
+    scheme = "http" if certificate is None else "https"
+    address = f"{scheme}://{place}:{listening.getsockname()[1]}/"
+    server = make_server(
+        service,
+        token,
+        lambda: tell(f"serving {path} at {address}"),
+        local=is_loopback(host) and not behind_proxy,
+        certificate=certificate,
+        behind_proxy=behind_proxy,
+    )
     with suppress(KeyboardInterrupt):  # before the server runs
         server.run(sockets=[listening])
 
 
+def _has_accounts(path: str) -> bool:
+    with harken.connect(path, read_only=True) as db:
+        return bool(db.users.list())
+
+
 def make_server(
-    service: Service, token: str | None = None, tell: Callable[[], None] | None = None
+    service: Service,
+    token: str | None = None,
+    tell: Callable[[], None] | None = None,
+    *,
+    local: bool = True,
+    certificate: Certificate | None = None,
+    behind_proxy: bool = False,
 ) -> Server:
     config = uvicorn.Config(
-        make_service(service, token),
+        make_service(service, token, local=local),
+        ssl_certfile=None if certificate is None else certificate.certificate,
+        ssl_keyfile=None if certificate is None else certificate.key,
+        proxy_headers=behind_proxy,
         http=connection_factory(service.settings),  # type: ignore[arg-type]
         ws="none",
         h11_max_incomplete_event_size=service.settings["max_header_bytes"],

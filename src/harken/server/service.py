@@ -21,6 +21,7 @@ from harken.database.results import to_json
 from harken.errors import StorageError, ValueFault
 from harken.server.feeds import MAX_CHANGES, Feed, Tail
 from harken.server.scheduler_thread import SchedulerThread
+from harken.server.identities import current
 from harken.server.server_sent_events import StreamOptions
 from harken.server.session_queue import SessionPool, SessionQueue
 from harken.server.streams import Stream
@@ -161,13 +162,13 @@ class Service:
     # --- requests --------------------------------------------------------------------------
 
     async def views(self) -> str:
-        return await self._readers.run(_views)
+        return await self._readers.run(for_sender(_views))
 
     async def outboxes(self) -> str:
         def query(db: Database) -> str:
             return to_json({"outboxes": [each.as_json() for each in db.outboxes()]})
 
-        return await self._reader.run(query)
+        return await self._reader.run(for_sender(query))
 
     async def snapshot(self, view: str, where: str | None, keep: bool = False) -> str:
         def query(db: Database) -> str:
@@ -177,7 +178,7 @@ class Service:
             with db.monitor(view, where=where, keep=self._keep, warn=_nobody) as found:
                 return snapshot_json(described, found.snapshot())
 
-        return await (self._reader if keep else self._readers).run(query)
+        return await (self._reader if keep else self._readers).run(for_sender(query))
 
     async def changes(
         self, view: str, where: str | None, since: int, net: bool
@@ -189,19 +190,27 @@ class Service:
             changes, position = db.changes_after(view, since, where=where, net=net)
             return changes, columns, position
 
-        return await self._reader.run(query)
+        return await self._reader.run(for_sender(query))
 
     async def read(self, work: Callable[[Database], T]) -> T:
         """Run something that only reads, beside others."""
+        return await self._readers.run(for_sender(work))
+
+    async def read_unchecked(self, work: Callable[[Database], T]) -> T:
+        """The same for the service itself, which must know who somebody is before anything else."""
         return await self._readers.run(work)
 
     async def inspect(self, work: Callable[[Database], T]) -> T:
         """Run something that only reads in the session that follows the views of streams."""
-        return await self._reader.run(work)
+        return await self._reader.run(for_sender(work))
 
     async def query(self, work: Callable[[Database], T]) -> T:
         """Run something in a session that cannot write: a change is the error `read-only`."""
-        return await self._queries.run(work)
+        return await self._queries.run(for_sender(work))
+
+    async def write_unchecked(self, work: Callable[[Database], T]) -> T:
+        """Run a change of the service itself, such as a sign-in."""
+        return await self._writer.run(work)
 
     async def check_position(self, since: int) -> None:
         """Reject a position that does not exist yet."""
@@ -215,7 +224,7 @@ class Service:
         def done(db: Database) -> tuple[Any, int]:
             return work(db), db.position
 
-        return await self._writer.run(done)
+        return await self._writer.run(for_sender(done))
 
     async def publish(self) -> None:
         """Something was written: publish it to those who follow."""
@@ -230,6 +239,7 @@ class Service:
         """The feeds shared by all clients of these views with this condition, and a function that
         leaves them."""
         condition = None if where is None else condition_text(where)
+        await self.check_readable(views)
         entered: dict[tuple[str, str | None], Feed] = {}
 
         def leave() -> None:
@@ -244,6 +254,11 @@ class Service:
                 leave()
                 raise
         return list(entered.values()), leave
+
+    async def check_readable(self, views: Sequence[str]) -> None:
+        """Feeds are shared, so whoever joins one is checked: refuse what may not be read."""
+        if not current.get().is_operator:
+            await self.read(lambda db: [db.describe(view) for view in views])
 
     async def _enter(self, view: str, where: str | None) -> Feed:
         feed = self.open_feeds.get((view, where))
@@ -281,6 +296,19 @@ class Service:
             await asyncio.sleep(min(RENEW_SECONDS, self._keep.seconds / 8))
             for feed in list(self.open_feeds.values()):
                 self._reader.submit(feed.renew)
+
+
+def for_sender(work: Callable[[Database], T]) -> Callable[[Database], T]:
+    """The same work, done for whoever sent the request."""
+    user = current.get().user
+    if user is None:
+        return work
+
+    def done(db: Database) -> T:
+        with db.acting_as(user):
+            return work(db)
+
+    return done
 
 
 def position_of(text: str | None) -> int | None:
