@@ -20,8 +20,8 @@ from harken.database.changes import Change
 from harken.database.results import to_json
 from harken.errors import StorageError, ValueFault
 from harken.server.feeds import MAX_CHANGES, Feed, Tail
-from harken.server.scheduler_thread import SchedulerThread
 from harken.server.identities import current
+from harken.server.scheduler_thread import SchedulerThread
 from harken.server.server_sent_events import StreamOptions
 from harken.server.session_queue import SessionPool, SessionQueue
 from harken.server.streams import Stream
