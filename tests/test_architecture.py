@@ -17,7 +17,7 @@ import pytest
 SRC = Path(__file__).parents[1] / "src"
 TESTS = Path(__file__).parent
 
-GROUND = {"errors", "limits", "network_guard", "packages", "stack", "settings"}
+GROUND = {"errors", "limits", "network_guard", "packages", "stack", "setting", "settings"}
 LANGUAGE = GROUND | {"values", "ir"}
 CORE = LANGUAGE | {"calculus", "planner"}
 ENGINE = CORE | {"engines", "engines.protocol"}
@@ -42,7 +42,8 @@ PLAN = {
     "stack": set(),
     "network_guard": {"errors"},
     "packages": {"errors"},
-    "settings": {"errors"},
+    "setting": {"errors"},
+    "settings": {"errors", "setting"},
     "limits": {"errors"},
     "values": {"errors", "limits"},
     "ir": {"errors", "limits", "values"},

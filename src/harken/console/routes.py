@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from harken.api.database import Database
 from harken.console import ad_hoc, home, lineage, object_pages, operator
-from harken.console.accounts import account_routes, account_values
+from harken.console.account_routes import account_routes, account_values
 from harken.console.bar_charts import bars
 from harken.console.rendering import Navigation, Page, Problem, asset_text, html_answer, render
 from harken.database.language_names import SQL
