@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from harken.engines.packaged_java import java_home
     from harken.notify.channel_registry import NotDelivered
     from harken.notify.user_channels import OutgoingMessage, channel
+    from harken.sources.spark_data_source import register_data_sources
     from harken.sources.user_kinds import source_kind
 
 __all__ = [
@@ -84,6 +85,7 @@ __all__ = [
     "channel",
     "connect",
     "java_home",
+    "register_data_sources",
     "restore",
     "source_kind",
 ]
@@ -95,6 +97,7 @@ _MODULES = {
     "Restored": "harken.api.backups",
     "Verification": "harken.backup.verification",
     "restore": "harken.api.backups",
+    "register_data_sources": "harken.sources.spark_data_source",
     "source_kind": "harken.sources.user_kinds",
     "Change": "harken.database.changes",
     "ContinualQuery": "harken.api.continual_handles",

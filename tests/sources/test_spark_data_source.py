@@ -1,0 +1,118 @@
+"""Kinds of sources as data sources of PySpark, with Spark alone."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import harken
+from harken.sources.kinds import OF_USERS
+from harken.sources.spark_data_source import PUSHES
+from tests.harness.patience import PATIENCE
+
+PAGE = """
+<table><tr><th>station</th><th>wind</th></tr>
+<tr><td>Oslo</td><td>3</td></tr><tr><td>Bergen</td><td>7.5</td></tr></table>
+"""
+
+
+@pytest.fixture(scope="module")
+def session(spark: SparkSession) -> Iterator[SparkSession]:
+    @harken.source_kind("squares", key="n")
+    def squares(most: int = 3) -> Any:
+        for number in range(most):
+            yield {"n": number, "square": number * number}
+
+    spark.conf.set(PUSHES, "true")
+    harken.register_data_sources(spark, allow_private_addresses=True)
+    del OF_USERS["squares"]
+    yield spark
+    spark.conf.unset(PUSHES)
+
+
+def test_batches_of_several_kinds(session: SparkSession, tmp_path: Path) -> None:
+    """One job reads a page, a file of SQLite with pushed filters, and a function of the user's."""
+    (tmp_path / "page.html").write_text(PAGE)
+    connection = sqlite3.connect(tmp_path / "f.db")
+    connection.execute(
+        "CREATE TABLE place (name TEXT PRIMARY KEY NOT NULL, people INTEGER, d DATE)"
+    )
+    connection.execute(
+        "INSERT INTO place VALUES ('Oslo', 700, '2024-02-29'), ('Bergen', 290, NULL)"
+    )
+    connection.commit()
+    connection.close()
+
+    def read(name: str) -> Any:
+        return session.read.format(name)
+
+    weather = read("harken_html").option("path", str(tmp_path / "page.html")).option("table", "1")
+    places = read("harken_sqlite").option("PATH", str(tmp_path / "f.db")).option("table", "place")
+    squares = read("harken_squares").option("most", "8").load()
+    joined = weather.load().withColumnRenamed("station", "name").join(places.load(), "name")
+    found = joined.where("people > 300").join(squares, squares.n == 3).collect()
+    day = datetime.date(2024, 2, 29)
+    assert [tuple(row) for row in found] == [("Oslo", 3.0, 700, day, 3, 9)]
+    assert places.load().schema.simpleString() == "struct<name:string,people:bigint,d:date>"
+
+
+def test_a_stream_has_every_change_once(session: SparkSession, tmp_path: Path) -> None:
+    """Also after the stream was stopped and started again, and across failures of the source."""
+    path, state = tmp_path / "rows.json", tmp_path / "state"
+    seen: list[list[tuple[Any, ...]]] = []
+
+    def run_once() -> None:
+        stream = (
+            session.readStream.format("harken_json")
+            .option("path", str(path))
+            .option("state", str(state))
+            .option("key", "id")
+            .load()
+        )
+        query = (
+            stream.writeStream.foreachBatch(lambda frame, _: seen.append(_rows(frame)))
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(once=True)
+            .start()
+        )
+        assert query.awaitTermination(PATIENCE)
+
+    path.write_text(json.dumps([{"id": 1, "n": "a"}, {"id": 2, "n": "b"}]))
+    run_once()
+    path.write_text(json.dumps([{"id": 2, "n": "c"}, {"id": 3, "n": "d"}]))
+    run_once()
+    changes = [row for batch in seen for row in batch]
+    assert sorted(changes) == [
+        (1, "a", "delete", 2),
+        (1, "a", "insert", 1),
+        (2, "b", "insert", 1),
+        (2, "b", "update_preimage", 2),
+        (2, "c", "update_postimage", 2),
+        (3, "d", "insert", 2),
+    ]
+    rows: Counter[Any] = Counter()
+    for *row, kind, _ in changes:
+        rows[tuple(row)] += -1 if kind in ("delete", "update_preimage") else 1
+    assert +rows == Counter([(2, "c"), (3, "d")])
+
+
+def _rows(frame: Any) -> list[tuple[Any, ...]]:
+    return [tuple(row)[:4] for row in frame.collect()]
+
+
+def test_errors_are_told(session: SparkSession, tmp_path: Path) -> None:
+    for options, words in (
+        ({"pth": "x"}, "no option pth"),
+        ({"path": str(tmp_path / "none.json")}, "none.json"),
+        ({"path": "secret:unknown"}, "HARKEN_SECRET_UNKNOWN"),
+    ):
+        with pytest.raises(Exception, match=words):
+            session.read.format("harken_json").options(**options).load()
