@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harken.bench.reference import command_line, known_names
+from harken.bench.reference import command_line, known_names, sources
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -56,6 +56,11 @@ def test_the_python_reference_has_signatures(site: Path) -> None:
 def test_the_page_of_commands_is_that_of_the_code() -> None:
     page = (DOCS / "reference/command-line.md").read_text("utf-8")
     assert page == command_line(), "run script/reference command-line"
+
+
+def test_the_page_of_kinds_of_sources_is_that_of_the_code() -> None:
+    page = (DOCS / "reference/sources.md").read_text("utf-8")
+    assert page == sources(), "run script/reference sources"
 
 
 def test_the_page_of_functions_names_what_the_parser_knows() -> None:

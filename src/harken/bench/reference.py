@@ -25,6 +25,8 @@ from harken.lang.datalog.tokens import DIRECTIVES
 from harken.lang.sql.function_rewrites import NAMED as REWRITTEN
 from harken.lang.sql.operation_calls import CONSTANTS, NAMED
 from harken.lang.sql.parser import DIALECT
+from harken.sources.kinds import MODULES, outside_kind
+from harken.sources.outside import Option
 
 COLUMNS = {
     "text": "STRING",
@@ -164,7 +166,42 @@ def _runs(db: harken.Database, name: str, kinds: tuple[str, ...]) -> bool:
     return True
 
 
-PAGES = {"command-line": command_line, "functions": functions}
+# --- kinds of sources ------------------------------------------------------------------------
+
+
+def sources() -> str:
+    """The options of every kind that comes with Harken."""
+    parts = [
+        GENERATED,
+        "# Kinds of sources\n",
+        "What each kind is for is on the page [Sources](../sources.md).\n",
+    ]
+    for name in sorted(MODULES):
+        kind = outside_kind(name)
+        ways = ", ".join(f"`{each}`" for each in kind.captures)
+        parts += [
+            f"## `{name}`: {kind.title}\n",
+            f"Capture: {ways}.\n",
+            "| option | type | default | what it is |",
+            "| --- | --- | --- | --- |",
+            *map(_option_row, kind.options),
+            "",
+        ]
+    return "\n".join(parts)
+
+
+def _option_row(option: Option) -> str:
+    type_ = " or ".join(f"`{each}`" for each in option.choices) or option.type
+    default = "needed" if option.required else _default(option.default)
+    secret = " It is never shown." if option.secret else ""
+    return f"| `{option.name}` | {type_} | {default} | {option.about}{secret} |"
+
+
+def _default(value: object) -> str:
+    return "" if value in (None, (), "") else f"`{value}`"
+
+
+PAGES = {"command-line": command_line, "functions": functions, "sources": sources}
 
 
 def main(directory: str, *names: str) -> None:

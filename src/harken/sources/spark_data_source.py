@@ -139,7 +139,7 @@ def resolved(text: str) -> str:
     if name not in os.environ:
         raise SourceFault(
             f"there is no secret {text.removeprefix('secret:')}",
-            code="no-secret",
+            code="bad-option",
             hint=f"set {name} in the environment of Spark",
         )
     return os.environ[name]
