@@ -12,14 +12,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from harken.api.internals import Internals
+from harken.continual.installed_queries import InstalledQuery
 from harken.database.arguments import check_numbers, check_text, check_whole
 from harken.database.delivery_log import Attempt, DeliveryLog
 from harken.database.exclusive import SessionLock, exclusive
 from harken.database.messages import STATES, Message, Messages, Recipient, StoredMessage
 from harken.errors import TypeFault, ValueFault, offered
-from harken.notify.channel_registry import channel_named, surroundings_of
+from harken.notify.channel_registry import surroundings_of
 from harken.notify.channels import register_all
 from harken.notify.delivery_run import Outcome, deliver_due
+from harken.notify.recipients import check_recipient
+from harken.notify.template_records import TemplateRecords
+from harken.notify.templates import Template
 
 LONGEST_TEXT = 100_000
 """Characters of a text that is sent."""
@@ -52,6 +56,7 @@ class Notifications:
         self.session_lock = session_lock
         self._messages = Messages(internals.runtime)
         self._log = DeliveryLog(internals.runtime)
+        self._templates = TemplateRecords(internals.runtime)
         register_all()
 
     @exclusive
@@ -77,7 +82,7 @@ class Notifications:
                 hint="send a link to the rest",
             )
         to = Recipient(channel.lower(), address, _checked_options(options))
-        channel_named(to.channel).check(to, surroundings_of(self._internals.runtime))
+        check_recipient(self._internals.runtime, to)
         with self._internals.alone():
             now = self._internals.connection.now()
             said = Message("", 0, "announcement", now, owner, to, {"text": text})
@@ -114,6 +119,88 @@ class Notifications:
         with self._internals.alone():
             for number in wanted:
                 self._messages.resend(number)
+
+    @exclusive
+    def announce(
+        self, text: str, *, subject: str = "", queries: Iterable[str] | None = None
+    ) -> builtins.list[int]:
+        """Write news to everyone whom continual queries notify, or those of some queries, each
+        person once; returns the numbers of the messages."""
+        self._internals.check_open()
+        check_text(text, "the text")
+        check_text(subject, "the subject")
+        if len(text) > LONGEST_TEXT:
+            raise ValueFault(f"the text is longer than {LONGEST_TEXT:,}", code="bad-value")
+        chosen = self._queries_named(queries)
+        people = {
+            (to.channel, to.address): (query, to) for query in chosen for to in query.clauses.notify
+        }
+        payload = {"text": text, **({"subject": subject} if subject else {})}
+        with self._internals.alone():
+            now = self._internals.connection.now()
+            return [
+                self._messages.write(
+                    Message(
+                        query.name, query.executions, "announcement", now, query.owner, to, payload
+                    )
+                )
+                for query, to in people.values()
+            ]
+
+    def _queries_named(self, names: Iterable[str] | None) -> builtins.list[InstalledQuery]:
+        installed = self._internals.continual.queries
+        if names is None:
+            return installed.all()
+        wanted = list(names)
+        for name in wanted:
+            check_text(name, "the name of a query")
+        return [installed.need(name) for name in wanted]
+
+    # --- templates -----------------------------------------------------------------------------
+
+    @exclusive
+    def save_template(
+        self,
+        name: str,
+        text: str,
+        *,
+        subject: str = "",
+        html: str = "",
+        fields: Mapping[str, str] | None = None,
+        replace: bool = False,
+    ) -> None:
+        """Save the words of messages, in Jinja2: `NOTIFY ... TEMPLATE name` uses them. `fields` are
+        the columns of the rows and their types (`text`, `integer`, `number`, `boolean`, `date`,
+        `timestamp`). It is tried with made-up rows, so a mistake is an error now."""
+        self._internals.check_open()
+        for value, what in ((name, "the name"), (text, "the text"), (subject, "the subject")):
+            check_text(value, what)
+        check_text(html, "the HTML")
+        if not isinstance(fields or {}, Mapping):
+            raise TypeFault(
+                "the fields of a template are a mapping of columns to types",
+                code="type-mismatch",
+                hint='as fields={"symbol": "text", "price": "number"}',
+            )
+        known = {str(column): str(type_) for column, type_ in (fields or {}).items()}
+        with self._internals.alone():
+            self._templates.save(Template(name, text, subject, html, known), replace=replace)
+
+    @exclusive
+    def drop_template(self, name: str) -> None:
+        """Delete a template. Messages that name it get the built-in words."""
+        self._internals.check_open()
+        check_text(name, "the name")
+        with self._internals.alone():
+            self._templates.drop(name)
+
+    @exclusive
+    def templates(self) -> builtins.list[Template]:
+        """The templates, by name."""
+        self._internals.look()
+        return self._templates.all()
+
+    # --- delivering ----------------------------------------------------------------------------
 
     @exclusive
     def run(self) -> builtins.list[Outcome]:

@@ -35,9 +35,9 @@ from harken.intake.session_sources import SessionSources
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function, FunctionKind
 from harken.limits import Watch
-from harken.notify.channel_registry import channel_named, surroundings_of
 from harken.notify.channels import register_all as register_channels
 from harken.notify.due_messages import DueMessages
+from harken.notify.recipients import check_recipient
 from harken.settings import Settings
 from harken.statements.amosql import foreign
 from harken.statements.amosql.build import syntax_of
@@ -75,9 +75,7 @@ def _assemble(runtime: Runtime) -> Internals:
     constraints = Constraints(runtime, network, compile_constraints)
     rules = Rules(runtime, network, check_phase, AmosqlRules(runtime))
     continual = ContinualQueries(runtime, network, query_compiler(runtime))
-    continual.check_recipient = lambda to: channel_named(to.channel).check(
-        to, surroundings_of(runtime)
-    )
+    continual.check_recipient = lambda to: check_recipient(runtime, to)
     continual.stop_holds = stop_tester(runtime, continual.compile)
     runtime.rules = rules
     runtime.monitors = AllWatchers((monitors, continual))

@@ -80,6 +80,7 @@ RESULTS = (
 )
 TEXT_OF_FUNCTION = "create function delivery(integer number) -> messages to people"
 _QUERY, _CHANNEL, _ADDRESS = 2, 7, 8
+_PAYLOAD = 10
 _STATE, _ATTEMPTS, _DUE, _TRIED, _ERROR, _CLAIM = 11, 12, 13, 14, 15, 16
 
 
@@ -237,6 +238,18 @@ class Messages:
         self._runtime.engine.set_row(
             self._relation(), (*row[:_STATE], state, *row[_ATTEMPTS:_ERROR], reason, "")
         )
+
+    def postpone(self, number: int, due: datetime.datetime) -> None:
+        """In a transaction: a waiting message is not to be sent before a moment."""
+        row = self._row(number)
+        changed = (*row[:_DUE], encode_timestamp(due), *row[_TRIED:])
+        self._runtime.engine.set_row(self._relation(), changed)
+
+    def rewrite(self, number: int, payload: Mapping[str, Any]) -> None:
+        """In a transaction: a waiting message says something else."""
+        row = self._row(number)
+        changed = (*row[:_PAYLOAD], _json(payload), *row[_PAYLOAD + 1 :])
+        self._runtime.engine.set_row(self._relation(), changed)
 
     def resend(self, number: int) -> None:
         """In a transaction: the message waits again, under its old id."""

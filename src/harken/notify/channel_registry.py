@@ -18,8 +18,13 @@ from harken.database.messages import Recipient, StoredMessage
 from harken.database.runtime import Runtime
 from harken.database.secrets import HIDDEN, SHORTEST, is_reference, redacted
 from harken.errors import HarkenError, TypeFault, offered
+from harken.notify.template_records import TemplateRecords
+from harken.notify.templates import Template, context_of, render
 from harken.notify.texts import Rendered, built_in
 from harken.settings import SETTINGS
+
+TEMPLATED = ("results", "sample")
+"""The kinds of messages that a template words."""
 
 
 class NotDelivered(Exception):
@@ -43,6 +48,9 @@ class Surroundings:
     """A text for people, without secrets."""
     secrets: Mapping[str, str] = field(default_factory=dict)
     """The secrets of one message, by reference."""
+    find_template: Callable[[str], Template | None] = lambda name: None
+    template: Template | None = None
+    """The template of one message."""
     link: str = ""
     """Where people can see all that a message is about."""
     unsubscribe: str = ""
@@ -60,7 +68,9 @@ class Surroundings:
         named = [self.setting(name) for name in _SECRET_SETTINGS.get(to.channel, ())]
         texts = [to.address, *to.options.values(), *named]
         known = {text: self.resolve_secret(text) for text in texts if is_reference(text)}
-        return replace(self, secrets=known)
+        named_template = to.options.get("template")
+        template = self.find_template(str(named_template)) if named_template else None
+        return replace(self, secrets=known, template=template)
 
     def secret(self, text: str) -> str:
         """The value of `secret:name`; any other text unchanged."""
@@ -79,8 +89,27 @@ class Surroundings:
         return replace(message, message=replace(message.message, recipient=known))
 
     def texts(self, message: StoredMessage) -> Rendered:
-        """The message in words."""
-        return built_in(message.message, self.link, self.unsubscribe)
+        """The message in words: those of its template for results, else the built-in ones. A
+        template that does not fit, because the query has other columns now, must not keep a
+        message back: then the built-in words say so at their end."""
+        about = message.message
+        if self.template is None or about.kind not in TEMPLATED:
+            return built_in(about, self.link, self.unsubscribe)
+        context = context_of(
+            about.payload,
+            query=about.query,
+            kind=about.kind,
+            at=about.at,
+            execution=about.execution,
+            link=self.link,
+            unsubscribe=self.unsubscribe,
+        )
+        try:
+            return render(self.template, context)
+        except HarkenError as error:
+            said = f"(The template {self.template.name} was not used: {error.message})"
+            found = built_in(about, self.link, self.unsubscribe)
+            return replace(found, text=f"{found.text}\n{said}\n")
 
     def hidden(self, text: str) -> str:
         """A text without the secrets of this message."""
@@ -97,6 +126,7 @@ def surroundings_of(runtime: Runtime) -> Surroundings:
         runtime.secrets.resolve,
         runtime.engine.connection.now,
         runtime.secrets.redacted,
+        find_template=TemplateRecords(runtime).find,
     )
 
 

@@ -26,6 +26,7 @@ from harken.database.messages import DEAD, DELIVERED, FAILED, Line, Messages, St
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError
 from harken.notify.channel_registry import NotDelivered, Surroundings, channel_named, reason_of
+from harken.notify.held_messages import hold_and_gather
 
 FIRST_RETRY = 30.0
 """Seconds until the second attempt; each later one waits twice as long as the one before."""
@@ -64,6 +65,7 @@ def deliver_due(
 ) -> list[Outcome]:
     """Deliver what is due; the session must not be in a transaction. `chance` gives numbers from 0
     to 1, by which retries are spread."""
+    hold_and_gather(messages, transactions, around.now())
     return _Run(messages, transactions, around, log, chance).outcomes()
 
 

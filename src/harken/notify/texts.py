@@ -43,9 +43,13 @@ def built_in(message: Message, link: str = "", unsubscribe: str = "") -> Rendere
     subject = one_line(_subject(message))
     said = str(message.payload.get("text", ""))
     text, pages = [said] if said else [], [f"<p>{html.escape(said)}</p>"] if said else []
-    for title, rows, total in _tables(message.payload):
-        text.append(_as_text(title, rows, total))
-        pages.append(_as_html(title, rows, total))
+    for heading, payload in _parts(message.payload):
+        if heading:
+            text.append(heading)
+            pages.append(f"<h2>{html.escape(heading)}</h2>")
+        for title, rows, total in _tables(payload):
+            text.append(_as_text(title, rows, total))
+            pages.append(_as_html(title, rows, total))
     if link:
         text.append(f"All of it: {link}")
         pages.append(f'<p><a href="{html.escape(link)}">All of it</a></p>')
@@ -64,6 +68,9 @@ def built_in(message: Message, link: str = "", unsubscribe: str = "") -> Rendere
 def _subject(message: Message) -> str:
     name, payload = message.query or "Harken", message.payload
     match message.kind:
+        case "results" if isinstance(payload.get("parts"), Sequence):
+            names = [str(part.get("query", "")) for part in payload["parts"]]
+            return f"{len(names)} queries: {', '.join(names)}"
         case "results":
             return f"{name}: {_counted(payload)}"
         case "stopped":
@@ -78,6 +85,20 @@ def _subject(message: Message) -> str:
             return f"{name}: a sample message"
     said = str(payload.get("subject") or payload.get("text", ""))
     return said.partition("\n")[0] or "An announcement"
+
+
+def _parts(payload: Mapping[str, Any]) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    """What a message is about: its own rows, or those of several queries, each under its name."""
+    parts = payload.get("parts")
+    if not isinstance(parts, Sequence):
+        yield "", payload
+        return
+    for part in parts:
+        if isinstance(part, Mapping):
+            yield one_line(f"{part.get('query', '')}: {_counted(part)}"), part
+    more = (payload.get("left_out") or {}).get("parts", 0)
+    if more:
+        yield f"and {more:,} more queries", {}
 
 
 def _counted(payload: Mapping[str, Any]) -> str:

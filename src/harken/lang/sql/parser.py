@@ -26,6 +26,7 @@ from harken.lang.sql.other_dialects import PARTS, TYPES, Advice, advice, misspel
 from harken.lang.sql.source_statements import read_source_statement
 from harken.lang.sql.strict_parser import LONGEST_NUMBER, StrictParser, complaints
 from harken.lang.sql.supported_syntax import unknown_parts
+from harken.lang.sql.template_statements import read_message_statement
 from harken.settings import SETTINGS
 from harken.stack import NESTED, room_for
 
@@ -340,7 +341,10 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
 
 def _own_statement(text: str, tokens: list[Token]) -> exp.Expr | None:
     return (
-        read_granting(tokens, DIALECT.tokenize) or read_source_statement(tokens) or _question(text)
+        read_granting(tokens, DIALECT.tokenize)
+        or read_source_statement(tokens)
+        or read_message_statement(tokens)
+        or _question(text)
     )
 
 

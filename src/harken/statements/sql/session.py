@@ -37,6 +37,7 @@ from harken.lang.sql.parameters import Values, check_values, is_batch, refuse_ba
 from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.program_draft import unknown_table
 from harken.lang.sql.source_statements import source_words
+from harken.lang.sql.template_statements import MessageStatement
 from harken.stack import NESTED, room_for
 from harken.statements.language_registry import NO_OPTIONS, RunOptions, StoredViews
 from harken.statements.sql.altering import alter, is_alteration, reshape
@@ -53,6 +54,7 @@ from harken.statements.sql.known_statements import (
     KnownStatements,
 )
 from harken.statements.sql.lifted_queries import Found, NotKept
+from harken.statements.sql.message_statements import change_messages, show_templates
 from harken.statements.sql.permitted import check_permitted, note_defined, object_of
 from harken.statements.sql.reading import Reading
 from harken.statements.sql.set_statement import is_setting, set_value, show_settings
@@ -285,6 +287,11 @@ class SqlSession:
                 show_grants(self._runtime, statement)
             case Granting():
                 self._changing(lambda: carry_out(self._runtime, statement))
+            case MessageStatement() if node.words.verb == "show":
+                self._transactions.look()
+                show_templates(self._runtime)
+            case MessageStatement():
+                self._changing(lambda: change_messages(self._runtime, node.words))
             case exp.Transaction():
                 if self._transactions.active:
                     raise IntegrityError(

@@ -1,0 +1,21 @@
+"""Is a NOTIFY clause one that can work? Asked when it is written, not when it is needed."""
+
+from __future__ import annotations
+
+from harken.database.messages import Recipient
+from harken.database.runtime import Runtime
+from harken.errors import ValueFault
+from harken.notify.channel_registry import channel_named, surroundings_of
+from harken.notify.pacing import pacing_of
+from harken.notify.template_records import TemplateRecords
+
+
+def check_recipient(runtime: Runtime, to: Recipient) -> None:
+    """Raise if nothing can ever be delivered there, or in that way."""
+    pacing_of(to.options)
+    template = to.options.get("template")
+    if template is not None:
+        if not isinstance(template, str):
+            raise ValueFault(f"TEMPLATE cannot be {template}: it is a name", code="bad-value")
+        TemplateRecords(runtime).check(template)
+    channel_named(to.channel).check(to, surroundings_of(runtime))
