@@ -15,6 +15,7 @@ import harken.api.languages  # noqa: F401
 from harken.api.internals import Internals
 from harken.consumers.constraints.constraints import Constraints
 from harken.consumers.monitors.monitors import Monitors
+from harken.consumers.programs.active_programs import ActivePrograms
 from harken.consumers.programs.program_runs import Programs
 from harken.consumers.rules.rules import Rules
 from harken.continual.continual_queries import ContinualQueries
@@ -42,6 +43,7 @@ from harken.settings import Settings
 from harken.statements.amosql import foreign
 from harken.statements.amosql.build import syntax_of
 from harken.statements.amosql.rule_definitions import AmosqlRules
+from harken.statements.datalog.production_programs import compile_text
 from harken.statements.language_registry import language_named
 from harken.statements.sql.compiled_continual import query_compiler, stop_tester
 from harken.statements.sql.constraint_queries import compile_constraints
@@ -79,8 +81,9 @@ def _assemble(runtime: Runtime) -> Internals:
     continual.stop_holds = stop_tester(runtime, continual.compile)
     runtime.rules = rules
     runtime.monitors = AllWatchers((monitors, continual))
-    programs = Programs(runtime, network, check_phase)
-    for consumer in (monitors, materialized, constraints, rules, programs):
+    active = ActivePrograms(runtime, network, check_phase, lambda text: compile_text(text, runtime))
+    programs = Programs(runtime, network, check_phase, active)
+    for consumer in (monitors, materialized, constraints, rules, programs, active):
         reactions.register(consumer)
     reactions.register(continual.answers)
     reactions.register(continual.coupled)

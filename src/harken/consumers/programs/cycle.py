@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harken.consumers.programs.compiled_programs import CompiledProgram, CompiledRule, RuleView
-from harken.consumers.programs.matched_rules import MatchedRule
+from harken.consumers.programs.matched_rules import MatchedRule, MatchedState
 from harken.consumers.programs.moving_facts import History
 from harken.database.evaluation import decode_rows
 from harken.database.runtime import Runtime
@@ -124,6 +124,8 @@ class Cycle:
     # --- the cycle -------------------------------------------------------------------------
 
     def run(self, limit: int) -> Firings:
+        """Fire rules until none is firable; in a run of its own the limit counts from here."""
+        self.firings = Firings()
         history = History(limit)
         while (found := self._select()) is not None:
             if self.firings.total >= limit:
@@ -153,6 +155,21 @@ class Cycle:
                 fired.difference_update(minus)
             plus = [row for row in plus if row not in fired]
         matched.put(view, plus, minus)
+
+    def match_all(self) -> None:
+        for each in self._program.rules:
+            self._matched(each.name)
+
+    @property
+    def is_firable(self) -> bool:
+        return any(each.is_firable for each in self.matched.values())
+
+    def state(self) -> dict[str, MatchedState]:
+        return {name: each.state() for name, each in self.matched.items()}
+
+    def restore(self, state: dict[str, MatchedState]) -> None:
+        for name, each in state.items():
+            self.matched[name].restore(each)
 
     def conflict_size(self) -> int:
         return sum(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from harken.consumers.programs.compiled_programs import CompiledRule, RuleView
@@ -69,6 +70,15 @@ class SortedRows:
         return list(found) if self._key is None else [row for _, row in found]
 
 
+@dataclass(frozen=True, slots=True)
+class MatchedState:
+    """A snapshot of what is firable of a rule."""
+
+    firable: tuple[Row, ...]
+    fresh: tuple[Row, ...]
+    tokens: dict[tuple[str, bool], dict[Row, None]]
+
+
 class MatchedRule:
     """`fired` are the instances that refraction excludes, `fresh` those whose procedures have not
     been called since the body came to hold for them."""
@@ -105,6 +115,16 @@ class MatchedRule:
     @property
     def is_firable(self) -> bool:
         return bool(self.firable or self.fresh or any(self.tokens.values()))
+
+    def state(self) -> MatchedState:
+        tokens = {key: dict(rows) for key, rows in self.tokens.items()}
+        return MatchedState(tuple(self.firable.rows()), tuple(self.fresh.rows()), tokens)
+
+    def restore(self, state: MatchedState) -> None:
+        for rows, kept in ((self.firable, state.firable), (self.fresh, state.fresh)):
+            rows.remove(rows.rows())
+            rows.add(kept)
+        self.tokens = {key: dict(rows) for key, rows in state.tokens.items()}
 
     def facts_of(self, row: Row) -> list[tuple[str, Row]]:
         """The facts that an instance is made of."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 
+from harken.consumers.programs.active_programs import ActivePrograms
 from harken.consumers.programs.compiled_programs import CompiledProgram, CompiledRule, RuleView
 from harken.consumers.programs.cycle import Choose, Cycle, Firings
 from harken.consumers.programs.matched_rules import MatchedRule
@@ -23,7 +24,14 @@ from harken.propagation.wave import ViewChange
 
 
 class Programs(Consumer):
-    def __init__(self, runtime: Runtime, network: Network, check_phase: CheckPhase) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        network: Network,
+        check_phase: CheckPhase,
+        active: ActivePrograms,
+    ) -> None:
+        self.active = active
         self._runtime = runtime
         self._network = network
         self._check_phase = check_phase

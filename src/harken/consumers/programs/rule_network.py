@@ -49,7 +49,7 @@ class RuleNetwork:
         """Put a rule into the network; yields its views with their rows."""
         if compiled.plain is not None and not self._store(compiled):
             compiled = compiled.plain
-        for view in _views_of(compiled, self._program, self._number):
+        for view in views_of(compiled, self._program, str(self._number)):
             self._views.append(view)
             self._network.graph.insert(view, self._owner)
             yield view, self._network.rows_now(view.name)
@@ -96,7 +96,7 @@ class RuleNetwork:
             self._engine.drop_temporary(memory.table)
 
 
-def _views_of(compiled: CompiledRule, program: CompiledProgram, number: int) -> Iterator[RuleView]:
+def views_of(compiled: CompiledRule, program: CompiledProgram, run: str) -> Iterator[RuleView]:
     """What is watched for a rule. With timestamps every instance is firable."""
     wanted: list[tuple[str, Program, Relation | None, bool]] = []
     if program.options.timestamps and compiled.rule.firing is Firing.INSTANCE:
@@ -112,7 +112,7 @@ def _views_of(compiled: CompiledRule, program: CompiledProgram, number: int) -> 
         yield RuleView(
             program=watched,
             rule=compiled.name,
-            key=f"{compiled.name} {number} {what}",
+            key=f"{compiled.name} {run} {what}",
             target=target,
             deletes=deletes,
         )

@@ -105,9 +105,13 @@ class Productions:
             case ".priority":
                 return self._priority(token)
             case ".run":
-                return self._run(token)
-            case ".activate" | ".deactivate":
-                return syntax.Activation(token.text == ".activate", token.span)
+                limit = self._limit()
+                return syntax.Run(limit, reader.since(token))
+            case ".activate":
+                limit = self._limit()
+                return syntax.Activation(True, limit, reader.since(token))
+            case ".deactivate":
+                return syntax.Activation(False, None, token.span)
             case ".timestamps" | ".refraction":
                 return syntax.ProgramOption(token.text[1:], "on", (), token.span)
             case ".resolution":
@@ -155,7 +159,8 @@ class Productions:
             groups.append(self._rule_names())
         return syntax.Priority(tuple(groups), reader.since(token))
 
-    def _run(self, token: Token) -> syntax.Run:
+    def _limit(self) -> int | None:
+        """`limit 1000`, or `[limit 1000]`"""
         reader = self._reader
         in_brackets = reader.is_symbol("[") and reader.accept("[") is not None
         limit = None
@@ -167,4 +172,4 @@ class Productions:
                 raise SyntaxFault("a limit is at least 1", span=start.span)
         if in_brackets:
             reader.expect("]")
-        return syntax.Run(limit, reader.since(token))
+        return limit

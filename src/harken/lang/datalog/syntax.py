@@ -312,9 +312,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """`.activate` and `.deactivate`: whether the rules run at each commit."""
+    """`.activate [limit n]` and `.deactivate`: whether the rules run at each commit."""
 
     on: bool
+    limit: int | None
     span: Span = field(compare=False, repr=False)
 
 

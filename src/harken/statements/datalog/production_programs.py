@@ -29,6 +29,7 @@ from harken.ir.productions import Firing, HeadCall, ProductionRule
 from harken.ir.relations import Kind, Relation
 from harken.ir.schema import FunctionKind
 from harken.lang.datalog import syntax
+from harken.lang.datalog.parser import parse
 from harken.lang.datalog.production_translation import ProductionTranslator
 from harken.lang.datalog.translate import Translator
 from harken.planner.prepare import prepare
@@ -109,6 +110,28 @@ class WrittenProgram:
             case "resolution":
                 self.options = replace(self.options, resolution=node.value)
 
+    def text(self, limit: int | None) -> str:
+        """The whole program as one text, to be active with this limit."""
+        lines = [each.text for each in self.rules.values()]
+        for each in self.priorities:
+            groups = (", ".join(name for name, _ in group) for group in each.groups)
+            lines.append(f".priority {' > '.join(groups)}")
+        lines.append(f".semantics {self.semantics}")
+        lines += [f".semantics {value} {name}" for name, value in self.of_rules.items()]
+        if self.options.resolution != "text":
+            lines.append(f".resolution {self.options.resolution}")
+        lines.append(f".activate limit {limit or DEFAULT_LIMIT}")
+        return "\n".join(lines)
+
+    def check_activation(self) -> None:
+        if self.options.timestamps or self.options.refraction:
+            raise SyntaxFault(
+                "a program with .timestamps or .refraction is run, and not activated: what has "
+                "fired is known for one run only",
+                code="unsupported",
+                hint="start it with .run",
+            )
+
     def firing_of(self, name: str) -> Firing:
         own = self.rules[name].node.semantics or self.of_rules.get(name) or self.semantics
         return Firing(own)
@@ -159,6 +182,14 @@ def compile_program(
             repr([each.text for each in written.rules.values()]).encode()
         ).hexdigest()[:16],
     )
+
+
+def compile_text(text: str, runtime: Runtime) -> CompiledProgram:
+    """A program that is kept as text, with its limit."""
+    statements = parse(text).statements
+    limits = [each.limit for each in statements if isinstance(each, syntax.Activation)]
+    written = WrittenProgram().extended(statements, text)
+    return compile_program(written, runtime, limits[-1] if limits else None)
 
 
 def pairs_of(priorities: Iterable[syntax.Priority]) -> list[tuple[str, str, Span]]:

@@ -19,7 +19,7 @@ from harken.consumers.programs.program_runs import Programs
 from harken.database.changes import Change
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
-from harken.errors import HarkenError, Span, SyntaxFault
+from harken.errors import HarkenError, NameFault, Span, SyntaxFault
 from harken.ir.relations import Relation
 from harken.lang.datalog import syntax
 from harken.lang.datalog.components import components_of, expand
@@ -31,7 +31,11 @@ from harken.statements.datalog.declarations import Schema, ignored
 from harken.statements.datalog.facts import Facts, located
 from harken.statements.datalog.materialised_programs import materialised
 from harken.statements.datalog.production_checks import findings_of
-from harken.statements.datalog.production_programs import WrittenProgram, compile_program
+from harken.statements.datalog.production_programs import (
+    WrittenProgram,
+    compile_program,
+    compile_text,
+)
 from harken.statements.datalog.reading import Reading, column_types
 from harken.statements.datalog.script_output import Changed, Output, Size
 from harken.statements.language_registry import NO_OPTIONS, Monitor, RunOptions
@@ -265,6 +269,28 @@ class _Run:
                 self._monitor(statement)
             case syntax.Run():
                 self._run_program(statement)
+            case syntax.Activation():
+                with self._transactions.statement():
+                    self._activate(statement)
+
+    def _activate(self, node: syntax.Activation) -> None:
+        """Run the program, and keep it at its fixpoint from then on."""
+        active, rules = self._session.programs.active, self.productions.rules
+        if not node.on:
+            if not active.deactivate(rules or None):
+                raise NameFault("none of these rules is active", code="unknown-rule")
+            return
+        self.productions.check_activation()
+        taken = sorted(rules.keys() & active.rules().keys())
+        if taken:
+            raise NameFault(
+                f"the rule {taken[0]} is active already",
+                code="exists",
+                hint="end its program with .deactivate, or give the rule another name",
+            )
+        text = self.productions.text(node.limit)
+        self._session.programs.run(compile_text(text, self._runtime))
+        active.activate(text)
 
     @property
     def stated(self) -> list[tuple[Relation, Row]]:
