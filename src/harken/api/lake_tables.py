@@ -141,6 +141,7 @@ class LakeTables:
             internals.transactions,
             internals.network,
             internals.rules,
+            internals.sources,
             strict=strict,
         )
 

@@ -112,7 +112,7 @@ def _register_due_work(
 ) -> None:
     """In the order in which it runs: what changes views, what looks at them, what tells people."""
     register_channels()
-    runtime.due_work.register(DueSources(runtime, transactions, sources))
+    runtime.due_work.register(DueSources(runtime, sources))
     runtime.due_work.register(DueClock(runtime.reactions.network, transactions))
     runtime.due_work.register(continual)
     runtime.due_work.register(DueMessages(runtime, transactions))

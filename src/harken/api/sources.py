@@ -228,7 +228,7 @@ class Sources:
             rows=progress.rows,
             read_at=None if progress.read is None else read_moment(progress.read),
             changed_at=None if progress.changed is None else read_moment(progress.changed),
-            next_try=None if record.due is None else read_moment(record.due),
+            next_try=None if not record.due else read_moment(record.due),
             capture=record.layout.capture,
             key=record.layout.key,
             set_aside=dict(progress.set_aside),

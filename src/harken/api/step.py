@@ -12,13 +12,17 @@ import datetime
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harken.consumers.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.engines.protocol import Engine
+from harken.intake.session_sources import SessionSources
 from harken.propagation.network import Network
+
+if TYPE_CHECKING:
+    from harken.intake.taking_in import Taken
 
 LAST_STEP = "last_step"
 
@@ -42,6 +46,8 @@ class Step:
     seconds: float = 0.0
     set_aside: dict[str, dict[str, str]] = field(default_factory=dict)
     """For each input, files that could not be read for the first time, and why."""
+    sources: dict[str, Taken] = field(default_factory=dict)
+    """For each outside source that was read, what that did."""
     left_out: dict[str, str] = field(default_factory=dict)
     """For each input with new rows that the function does not have: how many, and why."""
 
@@ -51,6 +57,7 @@ def take_step(
     transactions: Transactions,
     network: Network,
     rules: Rules,
+    sources: SessionSources,
     *,
     strict: bool = True,
 ) -> Step:
@@ -59,16 +66,23 @@ def take_step(
     started = time.monotonic()
     fired = rules.firings()
     views: dict[str, float] = {}
+    rounds = sources.work.rounds if sources.records.all() else None
+    gathered = None if rounds is None else rounds.gather_all()
     network.timing = views
     try:
         with transactions.block():
             step, written = process_inputs(runtime, network, strict=strict)
+            taken = [] if rounds is None else rounds.take_gathered(gathered)
+            taken += [] if rounds is None else rounds.take_logs()
     finally:
         network.timing = None
         network.captures.forget_large()
+    if rounds is not None:
+        rounds.release()
     now = runtime.engine.connection.now().timestamp()
     return replace(
         step,
+        sources={each.name: each for each in taken},
         lag={name: max(0.0, now - when) for name, when in written.items()},
         fired=_more(rules.firings(), fired),
         views={_plain(name): took for name, took in views.items()},

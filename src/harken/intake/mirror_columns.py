@@ -54,6 +54,7 @@ def layout_of(
         why=opened.why,
         server=opened.server,
         table=opened.table,
+        followed=opened.followed is not None,
     )
 
 

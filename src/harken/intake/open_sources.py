@@ -24,7 +24,7 @@ from harken.intake.source_options import checked, refuse_passwords
 from harken.intake.source_records import Layout, SourceDefinition, SourceRecord
 from harken.packages import needs
 from harken.sources.kinds import outside_kind
-from harken.sources.outside import Context, Opened, OutsideKind, OutsideSchema, Position
+from harken.sources.outside import Context, Opened, OutsideKind, OutsideSchema, Position, Snapshot
 
 IDENTITY = "source_identity"
 """The number that tells this database from others in the names of what is installed in servers."""
@@ -44,6 +44,20 @@ class Reading:
     at: datetime.datetime | None = None
     set_aside: Mapping[str, str] = field(default_factory=dict)
     part_column: str | None = None
+
+
+def read_rows(snapshot: Snapshot, revision: int) -> Reading:
+    """All rows of a snapshot; what it set aside is known only then."""
+    batches = list(snapshot.batches)
+    return Reading(
+        revision,
+        snapshot.schema,
+        pa.Table.from_batches(batches, snapshot.schema.columns),
+        snapshot.position,
+        snapshot.at,
+        dict(snapshot.set_aside),
+        snapshot.part_column,
+    )
 
 
 class OpenSource:
@@ -81,7 +95,7 @@ class OpenSource:
         return self._opened
 
     def schema(self) -> OutsideSchema:
-        with self._lock, _in_our_words(self.kind):
+        with self._lock, in_our_words(self.kind):
             opened = self.opened()
             if opened.polled is not None:
                 return opened.polled.schema()
@@ -90,23 +104,13 @@ class OpenSource:
 
     def read(self, since: Position | None, revision: int) -> Reading:
         """In any thread."""
-        with self._lock, _in_our_words(self.kind):
+        with self._lock, in_our_words(self.kind):
             polled = self.opened().polled
             assert polled is not None
             snapshot = polled.snapshot(since)
             if snapshot is None:
                 return Reading(revision, position=since)
-            batches = list(snapshot.batches)
-            rows = pa.Table.from_batches(batches, snapshot.schema.columns)
-            return Reading(
-                revision,
-                snapshot.schema,
-                rows,
-                snapshot.position,
-                snapshot.at,
-                dict(snapshot.set_aside),
-                snapshot.part_column,
-            )
+            return read_rows(snapshot, revision)
 
     def close(self) -> None:
         opened, self._opened = self._opened, None
@@ -116,7 +120,7 @@ class OpenSource:
                     each.close()
 
 
-class _in_our_words:
+class in_our_words:
     """Errors of drivers and of a user's own kinds become faults of the source."""
 
     def __init__(self, kind: OutsideKind) -> None:
@@ -142,7 +146,7 @@ class OpenSources:
     def of(self, record: SourceRecord) -> OpenSource:
         """The open source of a record, opened anew if it was altered."""
         held = self._open.get(record.name)
-        meaning = f"{record.definition!r} {record.layout!r}"
+        meaning = _meaning(record)
         if held is not None and held[0] == meaning:
             return held[1]
         self.close(record.name)
@@ -158,6 +162,14 @@ class OpenSources:
         known = None if layout is None else layout.known
         capture = definition.capture if layout is None else layout.capture
         return OpenSource(kind, own, shared, self._context(definition.name, known), capture)
+
+    def is_open(self, name: str) -> bool:
+        return name in self._open
+
+    def hold(self, record: SourceRecord, source: OpenSource) -> None:
+        """Keep a source open that was opened before there was a record."""
+        self.close(record.name)
+        self._open[record.name] = _meaning(record), source
 
     def close(self, name: str) -> None:
         held = self._open.pop(name, None)
@@ -179,3 +191,7 @@ class OpenSources:
             allowed_roots=tuple(settings["source_roots"]),
             known=known,
         )
+
+
+def _meaning(record: SourceRecord) -> str:
+    return f"{record.definition!r} {record.layout!r}"

@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from harken.engines.protocol import Field, RecordKind, Records
@@ -29,6 +29,10 @@ EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 MICROSECOND = datetime.timedelta(microseconds=1)
 STALE_AFTER = 3
 """Polls that were missed."""
+FOLLOWED = 0
+"""The moment at which a source is due that is followed: always."""
+FOLLOW_EVERY = 1.0
+"""Seconds between two looks at the log of a server."""
 DEFAULT_POLL = 300.0
 """Seconds between two readings."""
 SOURCES = RecordKind(
@@ -77,6 +81,7 @@ class SourceDefinition:
 
     @property
     def every(self) -> float:
+        """Seconds between two readings of a polled source."""
         return DEFAULT_POLL if self.poll is None else self.poll
 
 
@@ -96,6 +101,8 @@ class Layout:
     why: str = ""
     server: str | None = None
     table: str = ""
+    followed: bool = False
+    """Are its changes read from the server's log?"""
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -158,7 +165,8 @@ class SourceRecord:
         """What people are told. A source that nobody reads is stale after a while."""
         progress = self.progress
         good = progress.state in (State.OK, State.UNCHANGED)
-        if good and progress.read is not None and not self.definition.alone:
+        is_polled = not (self.definition.alone or self.layout.followed)
+        if good and is_polled and progress.read is not None:
             age = (now - progress.read) / 1_000_000
             if age > STALE_AFTER * max(self.definition.every, 1.0):
                 return str(State.STALE)
@@ -214,27 +222,32 @@ class SourceRecords:
             self._records.remove(SOURCES, {"name": name})
 
     def next_due(self) -> int | None:
+        """When a source is to be read next; those that are followed do not count."""
+        return self._first_due(FOLLOWED)
+
+    def has_followed(self) -> bool:
+        return self._first_due(FOLLOWED - 1) == FOLLOWED
+
+    def _first_due(self, after: int) -> int | None:
         if not self._records.exist(SOURCES):
             return None
-        found = self._records.find(SOURCES, above=("due", -(2**62)), limit=1)
+        found = self._records.find(SOURCES, above=("due", after), limit=1)
         return None if not found else found[0][5]
 
     def due(self, now: int) -> list[SourceRecord]:
         """Those that are to be read now, the one that waits longest first."""
         if not self._records.exist(SOURCES):
             return []
-        rows = self._records.find(SOURCES, above=("due", -(2**62)))
+        rows = self._records.find(SOURCES, above=("due", FOLLOWED))
         return [_read(row) for row in rows if row[5] <= now]
 
 
 def _read(row: tuple[Any, ...]) -> SourceRecord:
     _, definition, layout, position, revision, due, progress = row
-    given = json.loads(definition)
-    key = given["key"]
     found = Progress(**json.loads(progress))
     return SourceRecord(
-        SourceDefinition(**(given | {"key": None if key is None else tuple(key)})),
-        _layout(json.loads(layout)),
+        read_definition(definition),
+        read_layout(layout),
         replace(found, offered=tuple(found.offered)),
         position,
         revision,
@@ -242,7 +255,15 @@ def _read(row: tuple[Any, ...]) -> SourceRecord:
     )
 
 
-def _layout(given: dict[str, Any]) -> Layout:
+def read_definition(text: str) -> SourceDefinition:
+    given = json.loads(text)
+    key = given["key"]
+    return SourceDefinition(**(given | {"key": None if key is None else tuple(key)}))
+
+
+@lru_cache(maxsize=1_000)
+def read_layout(text: str) -> Layout:
+    given = json.loads(text)
     listed = {name: tuple(given[name]) for name in ("names", "outside", "key")}
     return Layout(**(given | listed))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -16,9 +16,14 @@ import pyarrow as pa
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, SourceFault
+from harken.intake.followed_servers import FollowedServer, is_followed, server_key
+from harken.intake.log_intake import LogIntake
 from harken.intake.mirror_columns import column_type, key_candidates, layout_of, mirror_function
 from harken.intake.open_sources import IDENTITY, OpenSource, OpenSources, Reading
+from harken.intake.source_failures import SourceFailures
+from harken.intake.source_leftovers import SourceLeftovers
 from harken.intake.source_records import (
+    FOLLOWED,
     Layout,
     Progress,
     SourceDefinition,
@@ -27,18 +32,13 @@ from harken.intake.source_records import (
     State,
     stored_moment,
 )
+from harken.intake.source_rounds import SourceRounds
 from harken.intake.taking_in import Intake, Taken
 from harken.ir.relations import Column
 from harken.ir.schema import Function
+from harken.sources.outside import OutsideSchema
 
-FIRST_RETRY = 15.0
-"""Seconds after the first failure, if the source is not polled sooner."""
-LAST_RETRY = 3_600.0
-"""Seconds between two tries, unless it is polled less often."""
-JITTER = 0.2
-"""The share by which the time of a retry varies, so that sources do not come back together."""
 SAMPLE = 10
-LONGEST_WHY = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,18 @@ class SourceWork:
         self._runtime, self._transactions = runtime, transactions
         self.open = OpenSources(runtime)
         self.intake = Intake(runtime)
+        self.failures = SourceFailures(runtime, self.intake, self.open)
+        self.log = LogIntake(runtime, self.intake, self.open)
+        self.leftovers = SourceLeftovers(runtime.engine.connection.records, transactions, self.log)
+        self.rounds = SourceRounds(
+            runtime,
+            transactions,
+            self.intake,
+            self.log,
+            self.failures,
+            self._reader,
+            self._take,
+        )
 
     @property
     def records(self) -> SourceRecords:
@@ -86,8 +98,8 @@ class SourceWork:
         source = self.open.make(definition)
         try:
             schema = source.schema()
-            reading = source.read(None, 0)
             opened = source.opened()
+            reading = source.read(None, 0) if opened.polled else _without_rows(schema)
             layout = layout_of(definition, schema, source.shared["take"] or (), opened)
             assert reading.rows is not None
             rows = reading.rows.select(list(layout.outside)).rename_columns(list(layout.names))
@@ -123,11 +135,8 @@ class SourceWork:
         source = self.open.make(definition)
         try:
             opened = source.opened()
-            if opened.polled is None:
-                raise SourceFault(
-                    "sources that are only followed cannot be made yet", code="bad-option"
-                )
-            reading = source.read(None, 1)
+            followed = opened.followed is not None
+            reading = self._start(definition, source) if followed else source.read(None, 1)
             assert reading.schema is not None
             layout = layout_of(definition, reading.schema, source.shared["take"] or (), opened)
             return Prepared(
@@ -137,7 +146,34 @@ class SourceWork:
             source.close()
             raise
 
+    def _start(self, definition: SourceDefinition, source: OpenSource) -> Reading:
+        """Begin to follow a table, over the connection that its server has already."""
+        opened = source.opened()
+        key = opened.server or f"source {definition.name}"
+        group = self.log.groups().get(key, [])
+        same = next((each for each in group if each.layout.table == opened.table), None)
+        if same is not None:
+            raise SourceFault(
+                f"the source {same.name} follows {opened.table} of this server already",
+                code="bad-option",
+                hint=f"make a view over {same.name}, or add CAPTURE poll",
+            )
+        if group:
+            return self.log.server(group).start(opened.table, None, 1)
+        return FollowedServer(key, definition.name, source).start(opened.table, None, 1)
+
+    def undo(self, prepared: Prepared) -> None:
+        """A source that was prepared was not made after all."""
+        with suppress(HarkenError):
+            if prepared.layout.followed:
+                self.log.stop(_record_of(prepared))
+        prepared.source.close()
+
     # --- in a transaction ---
+
+    @property
+    def is_identified(self) -> bool:
+        return self._runtime.engine.numbers.get(IDENTITY) is not None
 
     def identify(self) -> None:
         """Give this database a number of its own, the first time."""
@@ -153,88 +189,76 @@ class SourceWork:
         progress = Progress(
             State.OK, now, read=now, changed=now, rows=count, set_aside=dict(reading.set_aside)
         )
-        record = SourceRecord(
-            prepared.definition, prepared.layout, progress, reading.position, reading.revision
-        )
-        self.records.write(replace(record, due=intake.next_due(record, now)))
+        record = replace(_record_of(prepared), progress=progress)
+        record = replace(record, due=intake.next_due(record, now))
+        self.records.write(record)
+        self.leftovers.adopt(record)
+        if record.layout.followed and not self.log.has_server(record):
+            self.open.hold(record, prepared.source)
+        else:  # a polled one is opened again with the columns of the mirror
+            prepared.source.close()
         intake.board.note(name)
         intake.board.note_state(name, progress)
 
     def forget(self, name: str) -> None:
+        record = self.records.get(name)
+        if record.layout.followed:
+            self.leftovers.add(record)
         self.records.remove(name)
         self.intake.board.remove(name)
-        self.open.close(name)
 
     def change(self, name: str, change: Callable[[SourceRecord], SourceRecord]) -> None:
         """Alter a source: what was read under the old definition is not taken in."""
         record = self.records.get(name)
         found = change(record)
         now = stored_moment(self.intake.now)
-        due = None if found.is_paused else now
+        due = None if found.is_paused else FOLLOWED if record.layout.followed else now
         found = replace(found, revision=record.revision + 1)
+        if record.layout.followed:  # its log is read no more, so it begins again with all rows
+            found = replace(found, position=None)
         self.intake.keep(replace(found, progress=record.progress), found.progress, due)
 
     # --- reading again ---
 
-    def reader(self, name: str) -> Callable[[], Reading]:
+    def refresh(self, name: str, *, confirmed: bool = False) -> Taken:
+        """Read a source now and take in what changed, in the open transaction or in one of its
+        own. Of a server that is followed, all of its sources: its transactions stay whole."""
+        record = self.records.get(name)
+        gathered = self.rounds.gather([name])
+        try:
+            if gathered.faults:
+                raise gathered.faults[0][1]
+            with self._statement():
+                taken = Taken(name, record.progress.state)
+                for _, reading in gathered.readings:
+                    taken = self._take(name, reading, confirmed=confirmed)
+                if is_followed(record):
+                    found = {
+                        each.name: each for each in self.rounds.take_logs([server_key(record)])
+                    }
+                    taken = found.get(name, taken)
+                    if taken.state == State.FAILING:
+                        raise SourceFault(taken.why, code="source-down")
+        except SourceFault as error:
+            if not self._transactions.active:
+                with self._transactions.block():
+                    self.failures.note(name, error)
+            raise
+        if not self._transactions.active:
+            self.rounds.release()
+        if taken.is_stale:
+            return self.refresh(name, confirmed=confirmed)
+        return taken
+
+    def _take(self, name: str, reading: Reading, *, confirmed: bool = False) -> Taken:
+        source = self.open.of(self.records.get(name))
+        return self.intake.take(name, source, reading, confirmed=confirmed)
+
+    def _reader(self, name: str) -> Callable[[], Reading]:
         """What reads a source, in any thread."""
         record = self.records.get(name)
         source = self.open.of(record)
         return lambda: source.read(record.position, record.revision)
-
-    def take(self, name: str, reading: Reading, *, confirmed: bool = False) -> Taken:
-        """In a transaction."""
-        source = self.open.of(self.records.get(name))
-        return self.intake.take(name, source, reading, confirmed=confirmed)
-
-    def note_failure(self, name: str, error: HarkenError) -> Taken | None:
-        """In a transaction: the source stays as it is, and its state says why."""
-        record = self.records.find(name)
-        if record is None:
-            return None
-        now = stored_moment(self.intake.now)
-        attempts = record.progress.attempts + 1
-        state = _STATES.get(error.code, State.FAILING)
-        why = self._runtime.secrets.redacted(error.message)[:LONGEST_WHY]
-        progress = replace(
-            record.progress,
-            state=State.PAUSED if record.is_paused else state,
-            since=record.progress.since if record.progress.state == state else now,
-            why=why,
-            what_to_do=self._runtime.secrets.redacted(error.hint or "")[:LONGEST_WHY],
-            attempts=attempts,
-        )
-        due: int | None = now + int(self._wait(record, attempts, error) * 1_000_000)
-        stops = state is State.CHANGED and self.open.of(record).is_whole
-        if record.is_paused or record.definition.alone or stops:
-            due = None
-        self.intake.keep(record, progress, due)
-        return Taken(name, progress.state, why=why)
-
-    def _wait(self, record: SourceRecord, attempts: int, error: HarkenError) -> float:
-        every = record.definition.every
-        doubled = min(every, FIRST_RETRY) * 2 ** min(attempts - 1, 30)
-        wait = min(doubled, max(every, LAST_RETRY))
-        asked = getattr(error, "retry_after", None) or 0.0
-        varied = random.Random(f"{record.name} {attempts}").uniform(1 - JITTER, 1 + JITTER)
-        return float(max(wait * varied, min(asked, 86_400.0)))
-
-    def refresh(self, name: str, *, confirmed: bool = False) -> Taken:
-        """Read a source now and take in what changed, in the open transaction or in one of its
-        own."""
-        try:
-            for _ in range(3):  # another session may take changes in meanwhile
-                reading = self.reader(name)()
-                with self._statement():
-                    taken = self.take(name, reading, confirmed=confirmed)
-                if not taken.is_stale:
-                    break
-            return taken
-        except SourceFault as error:
-            if not self._transactions.active:
-                with self._transactions.block():
-                    self.note_failure(name, error)
-            raise
 
     def _statement(self) -> AbstractContextManager[None]:
         if self._transactions.active:
@@ -245,4 +269,12 @@ class SourceWork:
         self.open.close_all()
 
 
-_STATES = {"source-suspect": State.SUSPECT, "source-changed": State.CHANGED}
+def _record_of(prepared: Prepared) -> SourceRecord:
+    reading = prepared.reading
+    return SourceRecord(
+        prepared.definition, prepared.layout, Progress(), reading.position, reading.revision
+    )
+
+
+def _without_rows(schema: OutsideSchema) -> Reading:
+    return Reading(0, schema, schema.columns.empty_table())

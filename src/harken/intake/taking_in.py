@@ -21,6 +21,7 @@ from harken.intake.mirror_columns import mirror_rows
 from harken.intake.open_sources import OpenSource, Reading
 from harken.intake.row_differences import as_rows, as_table, difference, row_numbers
 from harken.intake.source_records import (
+    FOLLOWED,
     Layout,
     Progress,
     SourceRecord,
@@ -122,7 +123,7 @@ class Intake:
         progress = replace(record.progress, **more)  # type: ignore[arg-type]
         self.keep(
             replace(record, position=position, revision=record.revision + 1),  # type: ignore[arg-type]
-            replace(_in_state(progress, state, now), attempts=0, why="", what_to_do=""),
+            replace(in_state(progress, state, now), attempts=0, why="", what_to_do=""),
             due=self.next_due(record, now),
         )
 
@@ -134,6 +135,8 @@ class Intake:
     def next_due(self, record: SourceRecord, now: int) -> int | None:
         if record.is_paused or record.definition.alone:
             return None
+        if record.layout.followed:
+            return FOLLOWED
         return now + int(record.definition.every * 1_000_000)
 
     def _now(self) -> int:
@@ -144,7 +147,7 @@ class Intake:
         return self._runtime.engine.connection.now()
 
 
-def _in_state(progress: Progress, state: State, now: int) -> Progress:
+def in_state(progress: Progress, state: State, now: int) -> Progress:
     """`ok` and `unchanged` are one state as far as its beginning is concerned."""
     good = (State.OK, State.UNCHANGED)
     same = progress.state == state or (progress.state in good and state in good)

@@ -20,6 +20,7 @@ from harken.errors import HarkenError, NameFault
 from harken.intake.session_sources import SessionSources
 from harken.intake.source_options import checked, refuse_passwords
 from harken.intake.source_records import (
+    FOLLOWED,
     SourceDefinition,
     SourceRecord,
     State,
@@ -95,15 +96,25 @@ class SourceDefinitions:
                 code="exists",
                 hint=f"DROP {what.upper()} {words.name} first, or choose another name",
             )
+        self._identify()
         prepared = self._sources.work.prepare(definition_of(words))
-        with self._changing():
-            self._install(prepared)
+        try:
+            with self._changing():
+                self._install(prepared)
+        except BaseException:
+            self._sources.work.undo(prepared)
+            raise
         return True
+
+    def _identify(self) -> None:
+        """What is installed in servers is named after this database, before there is a source."""
+        if not self._sources.work.is_identified:
+            with self._changing():
+                self._sources.work.identify()
 
     def _install(self, prepared: Prepared) -> None:
         runtime, name = self._runtime, prepared.definition.name
         runtime.reactions.before_schema_change({name})
-        self._sources.work.identify()
         self._sources.work.intake.board.declare()
         made = store(runtime, prepared.function, in_lake=prepared.definition.in_lake, resident=True)
         self._sources.work.fill(prepared)
@@ -123,6 +134,9 @@ class SourceDefinitions:
                 drop_function(self._runtime, function, words.cascade, None)
             self._sources.work.forget(words.name)
             self._runtime.reactions.synchronise()
+        if not self._transactions.active:
+            self._sources.work.leftovers.remove()
+            self._sources.work.open.close(words.name)
 
     def alter(self, words: SourceWords) -> None:
         self._transactions.look()
@@ -172,7 +186,7 @@ class SourceDefinitions:
             progress.rows,
             _moment(progress.read),
             _moment(progress.changed),
-            _moment(record.due),
+            _moment(record.due or None),
             progress.why,
         )
 
@@ -197,12 +211,14 @@ class SourceDefinitions:
             "key": ", ".join(layout.key) or "none: equal rows are counted",
             "capture": f"{layout.capture}{': ' if layout.why else ''}{layout.why}",
             "poll": f"every {every_text(definition.every).lower()}",
+            "server": layout.server or "",
+            "position": record.position if layout.followed and record.position else "",
             "state": record.state_at(self._now),
             "since": _shown(progress.since),
             "rows": f"{progress.rows:,}",
             "read": _shown(progress.read),
             "changed": _shown(progress.changed),
-            "next try": _shown(record.due),
+            "next try": "followed" if record.due == FOLLOWED else _shown(record.due),
         }
         if function is not None and function.relation is not None:
             in_lake = self._runtime.engine.is_in_lake(function.relation)
@@ -210,6 +226,7 @@ class SourceDefinitions:
         if progress.why:
             found["why"] = progress.why
             found["what to do"] = progress.what_to_do
+        found = {title: value for title, value in found.items() if value != ""}
         for part, why in progress.set_aside.items():
             found[f"set aside: {part}"] = why
         if progress.offered:
