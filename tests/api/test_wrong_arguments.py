@@ -95,6 +95,7 @@ def good_calls(tmp_path: Path) -> dict[str, dict[str, Any]]:
         "outboxes": {},
         "next_due": {},
         "run_due": {},
+        "signal": {"name": "s"},
         "foreign": {"name": "f", "function": print},
         "find_modules_in": {},
         "cancel": {"reason": "enough"},

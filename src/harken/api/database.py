@@ -29,6 +29,7 @@ from harken.api.prepared_statements import PreparedStatement
 from harken.api.programs import Programs, run_options
 from harken.api.python_functions import register_python
 from harken.api.rule_programs import RuleProgram
+from harken.api.signals import raise_signal
 from harken.api.sources import Sources, SourceStatus
 from harken.api.step import Step
 from harken.api.stored_definitions import Definition, definitions, readers_of
@@ -513,6 +514,12 @@ class Database:
         if clauses:
             found.alter(**clauses)
         return found
+
+    @exclusive
+    def signal(self, name: str) -> None:
+        """Raise a signal, in the open transaction or in one of its own: continual queries with
+        `TRIGGER SIGNAL name` are fired by it."""
+        raise_signal(self.internals, name)
 
     # --- the lake --------------------------------------------------------------------------
 

@@ -18,6 +18,8 @@ from harken.consumers.monitors.monitors import Monitors
 from harken.consumers.programs.active_programs import ActivePrograms
 from harken.consumers.programs.program_runs import Programs
 from harken.consumers.rules.rules import Rules
+from harken.continual.content_queries import ContentQueries
+from harken.continual.content_triggers import ContentTriggers
 from harken.continual.continual_queries import ContinualQueries
 from harken.database.catalog import Catalog
 from harken.database.due_clock import DueClock
@@ -47,6 +49,7 @@ from harken.statements.datalog.production_programs import compile_text
 from harken.statements.language_registry import language_named
 from harken.statements.sql.compiled_continual import query_compiler, stop_tester
 from harken.statements.sql.constraint_queries import compile_constraints
+from harken.statements.sql.content_conditions import SqlTriggers
 from harken.statements.sql.materialized_views import KeptViews
 from harken.statements.sql.restricted import SqlConditions
 
@@ -80,15 +83,22 @@ def _assemble(runtime: Runtime) -> Internals:
     continual.check_recipient = lambda to: check_recipient(runtime, to)
     continual.stop_holds = stop_tester(runtime, continual.compile)
     runtime.rules = rules
-    runtime.monitors = AllWatchers((monitors, continual))
+    content = ContentTriggers(runtime, network, SqlTriggers(runtime.catalog))
+    content.queries = ContentQueries(continual)
+    continual.kinds.register(content)
+    continual.raise_signal = content.signal
+    runtime.monitors = AllWatchers((monitors, continual, content))
     active = ActivePrograms(runtime, network, check_phase, lambda text: compile_text(text, runtime))
     programs = Programs(runtime, network, check_phase, active)
     for consumer in (monitors, materialized, constraints, rules, programs, active):
         reactions.register(consumer)
     reactions.register(continual.answers)
+    reactions.register(content)
     reactions.register(continual.coupled)
     reactions.synchronise()
     transactions = continual.transactions = Transactions(runtime, reactions)
+    content.block = transactions.block
+    runtime.due_work.register(content)
     sources = SessionSources(runtime, transactions)
     _register_due_work(runtime, transactions, continual, sources)
     return Internals(

@@ -73,6 +73,8 @@ class ContinualQueries:
         """Runs a statement of SQL, in the open transaction."""
         self.check_recipient: Callable[[Recipient], None] = lambda recipient: None
         """Raises if nothing can ever be delivered there."""
+        self.raise_signal: Callable[[str], None]
+        """Raises a signal for the triggers that wait for it, in the open transaction."""
         self.stop_holds: Callable[[InstalledQuery], bool] = lambda query: False
         """Whether the condition of its STOP clause is true."""
 

@@ -75,6 +75,8 @@ class Role(enum.Enum):
     """State kept between transactions: totals, counted derivations, first rows, rounds."""
     MEMORY = "memory"
     """The rows of a subexpression of rules, which the network stores while a program runs."""
+    PREVIOUS = "previous"
+    """What continual queries remember of their last executions: values, positions, signals."""
     AUXILIARY = "auxiliary"
     """Made by a rewrite, and nobody needs to know more."""
 

@@ -13,8 +13,8 @@ from collections.abc import KeysView
 from dataclasses import dataclass, field
 from itertools import count
 
-from harken.consumers.monitors.subscription_parameters import Parameters
 from harken.consumers.monitors.view import MonitoredView, Selection, Watched
+from harken.database.subscription_parameters import Parameters
 from harken.engines.protocol import Engine
 from harken.values.rows import Row
 

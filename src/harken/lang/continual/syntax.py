@@ -18,6 +18,7 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from harken.errors import Span
+from harken.ir.event_trees import Length
 
 CHANGES, INCREASES, DECREASES = "changes ", "increases ", "decreases "
 INCREASES_PERCENT, DECREASES_PERCENT = "increases percent ", "decreases percent "
@@ -44,14 +45,6 @@ SHOWN = {
     INCREASES_PERCENT: "INCBYP",
     DECREASES_PERCENT: "DECBYP",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Length:
-    """A number of units of time: 5 MINUTE. The clause that it stands in says what it is for."""
-
-    amount: int
-    unit: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Words
 from dataclasses import replace
+from functools import lru_cache
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from harken.errors import Span, SyntaxFault, offered
+from harken.ir.event_trees import Length
 from harken.lang.continual.condition_words import (
     LEADING,
     WordReader,
@@ -28,6 +30,7 @@ from harken.lang.continual.condition_words import (
 )
 from harken.lang.continual.row_tests import test_of, tokens_of
 from harken.lang.continual.syntax import (
+    OPERATORS,
     All,
     Alternative,
     AnyChange,
@@ -35,7 +38,6 @@ from harken.lang.continual.syntax import (
     Either,
     Group,
     Lasting,
-    Length,
     Negation,
     Parallel,
     RowEvent,
@@ -55,6 +57,7 @@ UNITS = ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR")
 EVENTS = ("INSERT", "UPDATE", "DELETE")
 
 
+@lru_cache(maxsize=1024)
 def read_trigger(text: str) -> Trigger:
     """The trigger that a text says; the text may begin with WHEN or WHILE."""
     if len(text) > LONGEST:
@@ -70,6 +73,27 @@ def read_trigger(text: str) -> Trigger:
     start = 1 if lead in ("WHEN", "WHILE") else 0
     parser = _Parser(text, tokens, start, of_thesis)
     return Trigger(parser.whole(), lead == "WHILE", text.strip())
+
+
+_SCHEDULES = frozenset({"EVERY", "AT", "AFTER", "ON", "DAILY", "HOURLY", "WEEKLY", "MONTHLY"})
+_TESTING = frozenset(
+    (
+        *("CHANGES", "CONTAINS", "LIKE", "IN", "BETWEEN", "IS", "EXISTS", "NOT", "SIGNAL"),
+        *("=", "<>", "!=", "<", ">", "<=", ">=", "≤", "≥", "≠", *OPERATORS),
+    )
+)
+
+
+def is_condition(text: str) -> bool:
+    """Whether a text is meant as a content trigger: it begins as one, or tests something."""
+    words = [word(each) for each in tokens_of(text)]
+    if not words:
+        return False
+    if words[0] == "ON":
+        return words[1:2] != ["REQUEST"]
+    if words[0] in (*LEADING, "FROM", "ALL", "ANY"):
+        return True
+    return words[0] not in _SCHEDULES and not _TESTING.isdisjoint(words)
 
 
 class _Parser:
@@ -340,5 +364,5 @@ def _restricted(
 
 def _and(first: exp.Expr | None, second: exp.Expr | None) -> exp.Expr | None:
     if first is None or second is None:
-        return first if second is None else second.copy()
+        return first if second is None else second
     return exp.and_(first.copy(), second.copy())

@@ -1,0 +1,452 @@
+"""Content triggers: which queries wait for which conditions, and firing them.
+
+The conditions are views of the network, and this is their consumer. In each transaction it sums up
+what the leaves of every query gained and lost, looks at the trees of the queries that this concerns
+(`event_looks`), and fires those whose conditions happen. Previous values are recorded before that
+(`reference_values`), in the same transaction.
+
+An execution is a look: whatever is true when a query is executed, installed or resumed does not
+fire it.
+
+Law: a query is fired in a transaction exactly if its condition happens between the last look and
+the end of the transaction.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from harken.continual.event_looks import Fired, Look, News, clear_progress
+from harken.continual.event_states import EventState, EventStates
+from harken.continual.fired_rows import FiredRows
+from harken.continual.reference_values import ReferenceValues
+from harken.continual.trigger_conditions import (
+    SIGNALS,
+    CompiledTrigger,
+    Reference,
+    TriggerFrontEnd,
+    WatchedCondition,
+    query_and_leaf,
+    subscription,
+)
+from harken.continual.trigger_kinds import CONTENT, MOST_ROWS, Cause
+from harken.database.runtime import Runtime, Watcher
+from harken.database.subscription_parameters import Parameters
+from harken.errors import HarkenError, IntegrityError, Span
+from harken.ir.schema import Function
+from harken.maintenance.watched import WatchedView
+from harken.propagation.consumer import Consumer
+from harken.propagation.network import Network
+from harken.propagation.wave import ViewChange
+from harken.values.rows import Row
+
+if TYPE_CHECKING:
+    from harken.continual.installed_queries import InstalledQuery
+
+NAME = "content triggers"
+MOST_DUE = 1_000
+"""How many states one run looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContentTrigger:
+    """A condition, as text: WHEN condition, WHILE condition, or the thesis's layout."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class ContinualQueriesOf(Protocol):
+    """The continual queries of a session, as their content triggers see them."""
+
+    def live(self) -> Iterable[InstalledQuery]:
+        """The active queries with content triggers."""
+
+    def version(self) -> int:
+        """Increases when a query is installed, changed or dropped."""
+
+    def fire(self, number: int, cause: Cause) -> None: ...
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A query that waits for its condition."""
+
+    query: InstalledQuery
+    trigger: CompiledTrigger
+
+    @property
+    def text(self) -> str:
+        return str(self.query.clauses.trigger)
+
+
+@dataclass(slots=True)
+class _Shape:
+    """A condition of the network, and the subscriptions that share it."""
+
+    view: WatchedCondition
+    parameters: Parameters
+    subscriptions: set[int] = field(default_factory=set)
+
+
+class ContentTriggers(Consumer):
+    name = NAME
+
+    def __init__(self, runtime: Runtime, network: Network, front_end: TriggerFrontEnd) -> None:
+        self._runtime = runtime
+        self._network = network
+        self._front_end = front_end
+        self._touched = False
+        """Whether the open transaction has changed what is watched."""
+        self._connection = runtime.engine.connection
+        self._references = ReferenceValues(runtime)
+        self._states = EventStates(self._connection)
+        self._rows = FiredRows(runtime)
+        self._waiting: dict[int, _Waiting] = {}
+        self._shapes: dict[str, _Shape] = {}
+        self._broken: dict[int, HarkenError] = {}
+        self._received: list[ViewChange] = []
+        self._executed: set[int] = set()
+        """The queries that were executed or installed in the open transaction."""
+        self._epoch = self._version = -1
+        self.queries: ContinualQueriesOf
+        self.block: Callable[[], AbstractContextManager[object]]
+
+    # --- the kind of trigger ---------------------------------------------------------------
+
+    def reads(self, text: str, base: int, layout: str) -> ContentTrigger | None:
+        text = text.strip().removesuffix(";").rstrip()
+        try:
+            return ContentTrigger(text) if self._front_end.reads(text) else None
+        except HarkenError as error:
+            if error.span is not None:
+                error.span = Span(error.span.start + base, error.span.end + base)
+            raise
+
+    def owns(self, trigger: object) -> bool:
+        return isinstance(trigger, ContentTrigger)
+
+    def relations(self, trigger: object) -> frozenset[str]:
+        return self._front_end.named(str(trigger))
+
+    def explained(self, query: InstalledQuery) -> list[str]:
+        """The events that it waits for, and how many queries share each of its conditions."""
+        lines = [f"triggered {query.clauses.trigger}", "events:"]
+        lines += [f"  {each}" for each in self._front_end.events(str(query.clauses.trigger))]
+        waiting = self._waiting.get(query.number)
+        for leaf in waiting.trigger.leaves if waiting is not None else ():
+            shape = self._shapes[leaf.view.name]
+            others = len(shape.subscriptions) - 1
+            shared = f"shared with {others} others" if others else "its own"
+            lines.append(f"condition {leaf.view.label}, {shared}: {leaf.view.said}")
+        return lines
+
+    def _compiled(self, query: InstalledQuery) -> CompiledTrigger:
+        return self._front_end.compile(str(query.clauses.trigger), query.clauses.query)
+
+    def installed(self, query: InstalledQuery) -> None:
+        trigger = self._compiled(query)
+        self._touched = True
+        self._follow(query, trigger)
+        self._prepare(query, trigger)
+
+    def _prepare(self, query: InstalledQuery, trigger: CompiledTrigger) -> None:
+        """In a transaction: the first look of a query."""
+        self._executed.add(query.number)
+        self._move(query.number, trigger)
+        self._look(self._waiting[query.number], {}).begin()
+
+    def dropped(self, query: InstalledQuery) -> None:
+        self._touched = True
+        self._states.clear(query.number)
+        waiting = self._waiting.get(query.number)
+        if waiting is not None:
+            numbers, references = _cached(query.number, waiting.trigger)
+            if numbers:
+                self._references.remove(numbers, references)
+            self._leave(query.number)
+        self._broken.pop(query.number, None)
+
+    def executed(self, query: InstalledQuery, at: datetime.datetime) -> None:
+        waiting = self._waiting.get(query.number)
+        if waiting is None:
+            return
+        self._executed.add(query.number)
+        self._move(query.number, waiting.trigger)
+        clear_progress(
+            query.number,
+            waiting.trigger,
+            self._states,
+            lambda node: self._states.clear(query.number, node),
+        )
+
+    def _move(self, number: int, trigger: CompiledTrigger) -> None:
+        numbers, references = _cached(number, trigger)
+        if numbers:
+            self._references.make_room(references)
+            self._references.move(numbers, references)
+
+    def signal(self, name: str) -> None:
+        """In a transaction: an application raises a signal."""
+        engine = self._runtime.engine
+        if engine.exists(SIGNALS):
+            name = name.lower()
+            known = engine.results(SIGNALS, (name,))
+            engine.set_row(SIGNALS, (name, int(known[0][0]) + 1 if known else 1))
+
+    # --- what is watched -------------------------------------------------------------------
+
+    def _follow(self, query: InstalledQuery, trigger: CompiledTrigger) -> None:
+        """Make the network watch the leaves of a trigger."""
+        if query.number in self._waiting:
+            self._leave(query.number)
+        references = {e.rows.name: e for leaf in trigger.leaves for e in leaf.references}
+        self._make_room(trigger, references.values())
+        self._waiting[query.number] = _Waiting(query, trigger)
+        with self._connection.watch.shielded():
+            for reference in references.values():
+                if self._references.join(reference):
+                    self._network.graph.insert(reference.rows, self)
+            for number, leaf in enumerate(trigger.leaves):
+                shape = self._shape(leaf.view)
+                mine = subscription(query.number, number)
+                shape.subscriptions.add(mine)
+                shape.parameters.add(mine, leaf.constants)
+
+    def _make_room(self, trigger: CompiledTrigger, references: Iterable[Reference]) -> None:
+        if not self._connection.in_transaction:
+            return  # the session that installed the query has made it
+        self._states.make_room()
+        self._references.make_room(references)
+        engine = self._runtime.engine
+        hears = any(leaf.kind == "signal" for leaf in trigger.leaves)
+        if hears and not engine.exists(SIGNALS):
+            engine.create(SIGNALS)
+
+    def _shape(self, view: WatchedCondition) -> _Shape:
+        known = self._shapes.get(view.name)
+        if known is None:
+            parameters = Parameters(self._runtime.engine, view.parameters, view.looked_up)
+            parameters.create()
+            known = self._shapes[view.name] = _Shape(view, parameters)
+            self._network.graph.insert(view, self)
+        return known
+
+    def _leave(self, number: int) -> None:
+        waiting = self._waiting.pop(number)
+        references = {e.rows.name: e for leaf in waiting.trigger.leaves for e in leaf.references}
+        with self._connection.watch.shielded():
+            for place, leaf in enumerate(waiting.trigger.leaves):
+                shape = self._shapes[leaf.view.name]
+                mine = subscription(number, place)
+                shape.subscriptions.discard(mine)
+                shape.parameters.remove(mine)
+                if not shape.subscriptions:
+                    self._network.graph.remove(leaf.view.name)
+                    shape.parameters.drop()
+                    del self._shapes[leaf.view.name]
+            for reference in references.values():
+                if self._references.leave(reference):
+                    self._network.graph.remove(reference.rows.name)
+
+    def synchronise(self) -> None:
+        """Watch what the file says, compiled with the present catalog. Queries that this session
+        installs and drops are told to `installed` and `dropped`."""
+        epoch = self._runtime.catalog.epoch
+        if epoch == self._epoch and self._version >= 0:
+            return
+        self._watch_all(self.queries.version(), epoch)
+
+    def refresh(self) -> None:
+        version = self.queries.version()
+        if version != self._version:
+            self._watch_all(version, self._runtime.catalog.epoch)
+
+    def _watch_all(self, version: int, epoch: int) -> None:
+        was, self._version, self._epoch = self._epoch, version, epoch
+        live = {each.number: each for each in self.queries.live()}
+        for number in self._waiting.keys() - live.keys():
+            self._leave(number)
+        for number in self._broken.keys() - live.keys():
+            del self._broken[number]
+        for number, query in live.items():
+            known = self._waiting.get(number)
+            same = known is not None and known.query.clauses == query.clauses
+            if not same or was != epoch:
+                self._refresh(query)
+
+    def _refresh(self, query: InstalledQuery) -> None:
+        known = self._waiting.get(query.number)
+        try:
+            trigger = self._compiled(query)
+        except HarkenError as error:
+            self._broken[query.number] = error
+            if known is not None:
+                self._leave(query.number)
+            return
+        self._broken.pop(query.number, None)
+        if known is not None and known.trigger == trigger:
+            known.query = query
+            return
+        self._follow(query, trigger)
+        if known is not None and self._connection.in_transaction:
+            self._prepare(query, trigger)  # what it reads was redefined
+
+    def after_clearing(self) -> None:
+        for shape in self._shapes.values():
+            shape.parameters.drop()
+        self._shapes.clear()
+        self._waiting.clear()
+        self._references.clear()
+        self._epoch = self._version = -1
+
+    def after_undo(self) -> None:
+        if self._touched:
+            self._version = -1
+        for shape in self._shapes.values():
+            shape.parameters.restore()
+
+    # --- the open transaction --------------------------------------------------------------
+
+    def receive(self, change: ViewChange) -> None:
+        if self._references.follows(change.view.name):
+            self._references.note(change)
+        elif change.plus or change.minus or change.fresh:
+            self._received.append(change)
+
+    def record(self) -> bool:
+        """Record previous values first: conditions may read them. When there are no more, look at
+        the conditions. A query that is executed in this transaction is fired before that."""
+        if self._references.write():
+            return True
+        if self._received:
+            self._look_at_all()
+        return False
+
+    def snapshot(self) -> object:
+        return len(self._received), set(self._executed), self._references.snapshot()
+
+    def restore(self, state: object) -> None:
+        assert isinstance(state, tuple)
+        count, executed, references = state
+        del self._received[count:]
+        self._executed = set(executed)
+        self._references.restore(references)
+
+    def forget(self) -> None:
+        self._received.clear()
+        self._references.forget()
+
+    def after_transaction(self) -> None:
+        self._executed.clear()
+        if self._touched:
+            self._touched = False
+            if self._version >= 0:
+                self._version = self.queries.version()
+
+    def _look_at_all(self) -> None:
+        news = self._news()
+        self._received.clear()
+        for number, leaves in sorted(news.items()):
+            waiting = self._waiting.get(number)
+            if waiting is None:
+                continue
+            fired = self._look(waiting, leaves).happened()
+            if fired is not None and number not in self._executed:
+                self._fire(waiting, fired)
+
+    def _news(self) -> dict[int, dict[int, News]]:
+        """What each leaf of each query gained and lost."""
+        weights: dict[str, Counter[Row]] = {}
+        for change in self._received:
+            weight = weights.setdefault(change.view.name, Counter())
+            if change.fresh:  # what was true before is not known
+                weight.clear()
+                continue
+            weight.update(change.plus)
+            weight.subtract(change.minus)
+        found: dict[int, dict[int, News]] = {}
+        for weight in weights.values():
+            for row, count in weight.items():
+                if count:
+                    query, leaf = query_and_leaf(row[0])
+                    news = found.setdefault(query, {}).setdefault(leaf, News())
+                    (news.plus if count > 0 else news.minus).append(row[1:])
+        return found
+
+    def _look(
+        self, waiting: _Waiting, news: Mapping[int, News], due: Iterable[EventState] = ()
+    ) -> Look:
+        rows = _LeafRows(waiting, self._rows)
+        zone = waiting.query.zone
+        now = self._connection.now()
+        number = waiting.query.number
+        return Look(number, waiting.trigger, news, rows, self._states, now, zone, due)
+
+    def _fire(self, waiting: _Waiting, fired: Fired) -> None:
+        number = waiting.query.number
+        rows = self._rows.values(number, waiting.trigger, fired[:MOST_ROWS])
+        cause = Cause(CONTENT, waiting.text, self._connection.now(), tuple(rows))
+        self.queries.fire(number, cause)
+
+    # --- due work --------------------------------------------------------------------------
+
+    def next_due(self) -> datetime.datetime | None:
+        return self._states.next_due()
+
+    def run(self, now: datetime.datetime) -> list[str]:
+        """Look at the conditions whose time has come; returns the names of the fired queries."""
+        found = []
+        with self.block():
+            for number, states in self._states.due(now, MOST_DUE).items():
+                waiting = self._waiting.get(number)
+                if waiting is None:
+                    self._states.clear(number)
+                    continue
+                fired = self._look(waiting, {}, states).happened()
+                if fired is not None:
+                    self._fire(waiting, fired)
+                    found.append(waiting.query.name)
+        return found
+
+    # --- changes of the schema -------------------------------------------------------------
+
+    def check(self) -> None:
+        """After a change of the schema: every trigger must still mean something."""
+        for number, error in self._broken.items():
+            raise IntegrityError(
+                f"this would break the trigger of the continual query cq{number}: {error.message}",
+                code="in-use",
+                hint="ALTER or DROP the continual query first",
+            ) from error
+
+    def users_of(self, function: Function) -> list[Watcher]:
+        return [
+            each.query for each in self._waiting.values() if function.name in each.trigger.mentions
+        ]
+
+    def note_redefined(self, view: WatchedView) -> None:
+        """The rows of the view are compared again by whoever inserts it."""
+
+
+class _LeafRows:
+    def __init__(self, waiting: _Waiting, rows: FiredRows) -> None:
+        self._waiting, self._rows = waiting, rows
+
+    def rows(self, leaf: int) -> list[Row]:
+        number = subscription(self._waiting.query.number, leaf)
+        return self._rows.present(self._waiting.trigger.leaves[leaf], number)
+
+
+def _cached(number: int, trigger: CompiledTrigger) -> tuple[list[int], list[Reference]]:
+    """The subscriptions that need previous values, and of what."""
+    numbers = [subscription(number, i) for i, leaf in enumerate(trigger.leaves) if leaf.references]
+    references = {e.relation.id: e for leaf in trigger.leaves for e in leaf.references}
+    return numbers, list(references.values())
