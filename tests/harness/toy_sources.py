@@ -50,7 +50,7 @@ class ToyTable:
         yield from pa.table(arrays, schema=self.columns).to_batches(max_chunksize=3)
 
     def position(self) -> Position:
-        return json.dumps([self.rows, str(self.columns)], default=str)
+        return json.dumps([self.rows, str(self.columns), dict(self.set_aside)], default=str)
 
 
 @dataclass
@@ -93,7 +93,9 @@ class ToyKind:
     contexts: list[Context] = field(default_factory=list)
     given: list[Mapping[str, Any]] = field(default_factory=list)
 
-    def table(self, name: str, rows: list[Row] | None = None, **columns: pa.DataType) -> ToyTable:
+    def table(
+        self, name: str, rows: list[Row] | None = None, /, **columns: pa.DataType
+    ) -> ToyTable:
         """A table, with `id` and `name` unless there are other columns."""
         schema = pa.schema(list((columns or {"id": pa.int64(), "name": pa.string()}).items()))
         made = self.tables[name] = ToyTable(schema, list(rows or []))

@@ -240,7 +240,7 @@ def test_a_source_that_was_not_made_leaves_nothing(
     db: harken.Database, logs: ToyServerKind
 ) -> None:
     logs.table("item", [(1, "a", 1.0), (1, "b", 1.0)])
-    with pytest.raises(harken.HarkenError, match="KEY"):
+    with pytest.raises(harken.HarkenError, match="no key"):
         make(db, "item", more="KEY (id)")
     assert logs.servers["one"].followed == set()
 

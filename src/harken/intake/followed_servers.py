@@ -39,6 +39,8 @@ class FollowedServer:
     def __init__(self, key: str, name: str, leader: OpenSource) -> None:
         self.key, self.name, self.leader = key, name, leader
         self._expected: dict[str, tuple[str, ...]] = {}
+        self._told: set[Position] = set()
+        """The positions that this connection told; it may be told to forget no others."""
         self._lock = threading.RLock()
 
     def schema(self, table: str) -> OutsideSchema:
@@ -61,16 +63,21 @@ class FollowedServer:
         """What follows the positions of these sources. `release` is what is committed here."""
         positions = {each.layout.table: each.position or "" for each in records}
         with self._lock, in_our_words(self.leader.kind):
-            if release is not None:
-                self._followed.release(release)
+            self._release(release)
             for each in records:
                 self._expect(each.layout.table, each.layout.outside)
             found = list(self._followed.transactions(positions, MOST_ROWS))
+            self._told |= {each.position for each in found}
         names = {each.layout.table: each.name for each in records}
         return LogReading(self.key, names, positions, found)
 
     def release(self, position: Position) -> None:
         with self._lock, in_our_words(self.leader.kind):
+            self._release(position)
+
+    def _release(self, position: Position | None) -> None:
+        if position in self._told:
+            self._told.clear()
             self._followed.release(position)
 
     def lag(self, position: Position) -> float | None:

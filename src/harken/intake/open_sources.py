@@ -14,6 +14,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
@@ -156,12 +157,25 @@ class OpenSources:
 
     def make(self, definition: SourceDefinition, layout: Layout | None = None) -> OpenSource:
         """`layout` is that of the mirror, if there is one: the way of capture stays as it is."""
+        self._import_kinds()
         kind = outside_kind(definition.kind)
         refuse_passwords(kind, definition.options)
         own, shared = checked(kind, definition.options, self._runtime.secrets.resolve)
         known = None if layout is None else layout.known
         capture = definition.capture if layout is None else layout.capture
         return OpenSource(kind, own, shared, self._context(definition.name, known), capture)
+
+    def _import_kinds(self) -> None:
+        """The modules that the operator names register kinds of sources."""
+        for module in filter(None, self._runtime.settings["source_kinds"].split(",")):
+            try:
+                import_module(module.strip())
+            except ImportError as error:
+                raise SourceFault(
+                    f"the module {module.strip()} of the setting source_kinds cannot be imported: "
+                    f"{error}",
+                    code="unknown-kind",
+                ) from error
 
     def is_open(self, name: str) -> bool:
         return name in self._open

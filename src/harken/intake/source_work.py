@@ -139,11 +139,20 @@ class SourceWork:
             reading = self._start(definition, source) if followed else source.read(None, 1)
             assert reading.schema is not None
             layout = layout_of(definition, reading.schema, source.shared["take"] or (), opened)
-            return Prepared(
-                definition, layout, mirror_function(definition, layout), reading, source
-            )
+            function = mirror_function(definition, layout)
+            prepared = Prepared(definition, layout, function, reading, source)
+            if followed:
+                self._check_log(prepared, reading.schema)
+            return prepared
         except BaseException:
             source.close()
+            raise
+
+    def _check_log(self, prepared: Prepared, schema: OutsideSchema) -> None:
+        try:
+            _check_key_of_log(prepared.definition, schema)
+        except SourceFault:
+            self.undo(prepared)
             raise
 
     def _start(self, definition: SourceDefinition, source: OpenSource) -> Reading:
@@ -267,6 +276,20 @@ class SourceWork:
 
     def close(self) -> None:
         self.open.close_all()
+
+
+def _check_key_of_log(definition: SourceDefinition, schema: OutsideSchema) -> None:
+    """The log of a server names rows by a key of its own."""
+    known = {each.lower() for each in schema.key}
+    if definition.key is not None and set(definition.key) != known:
+        raise SourceFault(
+            f"the KEY of {definition.name} must be ({', '.join(schema.key)}), by which the server "
+            "names the rows that change"
+            if known
+            else f"{definition.name} has no key in the server, which counts equal rows",
+            code="bad-option",
+            hint="leave KEY out, or add CAPTURE poll",
+        )
 
 
 def _record_of(prepared: Prepared) -> SourceRecord:
