@@ -35,6 +35,7 @@ from harken.server.direct_path import DirectPath
 from harken.server.disconnects import CancelOnDisconnect
 from harken.server.feeds import Feed
 from harken.server.guard import Guard, SecurityHeaders
+from harken.server.health import Happenings, health_routes
 from harken.server.identities import Identities
 from harken.server.server_sent_events import API, MAX_INTERVAL, StreamOptions, error_json
 from harken.server.service import Service, position_of
@@ -110,6 +111,7 @@ def make_app(
         docs_url=None,
         redoc_url=None,
     )
+    app.state.counts = Happenings()
     # The middleware added last runs first: a page on this machine may read why it was refused.
     app.add_middleware(CancelOnDisconnect)
     app.add_middleware(Guard, identities=identities, settings=service.settings, answer=_answer)
@@ -128,6 +130,7 @@ def make_app(
     app.include_router(_write_routes(service), prefix=API, dependencies=checks)
 
     app.include_router(console_routes(service, identities))
+    app.include_router(health_routes(service, app.state.counts))
 
     @app.get("/", include_in_schema=False)
     async def page(view: str | None = None) -> Response:
@@ -343,6 +346,7 @@ def _json(text: str, status: int = 200, after: Callable[[], Any] | None = None) 
 
 async def _harken_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HarkenError)
+    request.app.state.counts.errors[error.code] += 1
     return _answer(error)
 
 

@@ -22,7 +22,7 @@ from harken.settings import Settings
 PUBLIC = frozenset(
     {
         *("/login", "/register", "/forgotten", "/redeem", "/session"),
-        *(f"{API}/openapi.json", "/health/live"),
+        *(f"{API}/openapi.json", "/health/live", "/health/ready"),
     }
 )
 """Paths without access control: they show nothing from the database."""
