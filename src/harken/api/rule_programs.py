@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harken.api.internals import Internals
+from harken.api.program_explanation import explain_program
 from harken.consumers.programs.cycle import Candidate, Choose
 from harken.database.arguments import check_callable, check_flag, check_text, check_whole
 from harken.database.exclusive import SessionLock, exclusive
@@ -49,6 +50,13 @@ class RuleProgram:
     def rules(self) -> tuple[str, ...]:
         """The names of its rules, in the order of the text."""
         return tuple(self._source.written.rules)
+
+    @exclusive
+    def explain(self) -> str:
+        """What its rules do to each other, and what COSMA would store for each of them, in the
+        layout of the paper."""
+        self._internals.check_open()
+        return explain_program(*self._session.annotated(self._source))
 
     @exclusive
     def run(

@@ -11,6 +11,7 @@ sql         the queries of TPC-H as materialized views, against recomputing them
 statements  one small statement at a time, beside SQLite by hand and PostgreSQL
 serve       transactions a second over HTTP, beside a service that only echoes
 closure     recursive views over graphs, by each strategy, against recomputing them
+programs    programs of production rules under each policy, beside CLIPS
 counting    sets of rows with many derivations, by counting them, against differentials
 
 `inventory-small` and `inventory-large` are the parts of `inventory` that change one item and all of
@@ -39,6 +40,7 @@ from harken.bench import (
     many_rules,
     monitoring,
     point,
+    production_systems,
     query,
     serving,
     sql,
@@ -66,6 +68,7 @@ BENCHMARKS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProx
         "sql": sql.figures,
         "closure": closure.figures,
         "counting": counting.figures,
+        "programs": production_systems.figures,
         "waves": waves.figures,
         "statements": statements.figures,
         "serve": serving.figures,

@@ -157,7 +157,7 @@ def bench(
         list[str] | None,
         typer.Argument(
             help="point, load, query, inventory, many-rules, subscribers, lake, sql, closure, "
-            "counting; all by default."
+            "counting, programs; all by default."
         ),
     ] = None,
     items: Annotated[

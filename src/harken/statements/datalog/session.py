@@ -12,7 +12,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harken.calculus.rule_annotations import AnnotatedProgram
 from harken.calculus.rule_findings import Finding
+from harken.calculus.rule_formulas import Bases
 from harken.consumers.programs.compiled_programs import CompiledProgram
 from harken.consumers.programs.cycle import Choose, Firings
 from harken.consumers.programs.program_runs import Programs
@@ -29,8 +31,12 @@ from harken.lang.datalog.parser import Program, parse
 from harken.statements.datalog import files
 from harken.statements.datalog.declarations import Schema, ignored
 from harken.statements.datalog.facts import Facts, located
-from harken.statements.datalog.materialised_programs import materialised
-from harken.statements.datalog.production_checks import findings_of
+from harken.statements.datalog.materialised_programs import (
+    annotation_of,
+    estimates_of,
+    materialised,
+)
+from harken.statements.datalog.production_checks import findings_of, formulas_and_bases
 from harken.statements.datalog.production_programs import (
     WrittenProgram,
     compile_program,
@@ -161,6 +167,12 @@ class DatalogSession:
         except HarkenError as error:
             error.locate(source.text, None)
             raise
+
+    def annotated(self, source: SourceProgram) -> tuple[AnnotatedProgram, Bases]:
+        """What the analysis says of a program."""
+        compiled = compile_program(source.written, self.runtime)
+        estimates = estimates_of(self.runtime.engine.statistics)
+        return annotation_of(compiled, estimates), formulas_and_bases(compiled)[1]
 
     def materialised(self, program: CompiledProgram, policy: str) -> CompiledProgram:
         """The program with what a policy stores for it."""
