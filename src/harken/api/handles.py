@@ -234,6 +234,10 @@ class FunctionHandle:
         if self._one_to_one and type(arguments) is not tuple and type(value) is not tuple:
             turn_argument, turn_value = self._encoders
             row = (turn_argument(arguments), turn_value(value))
+        elif type(value) is tuple and len(value) == self._relation.arity - self._inputs:
+            turns = self._encoders[self._inputs :]
+            encoded = [turn(each) for turn, each in zip(turns, value, strict=True)]
+            row = (*self._encode(arguments), *encoded)
         else:
             (values,) = self._encode_values(value)
             row = (*self._encode(arguments), *values)

@@ -264,8 +264,10 @@ def net_change(
 def stored_rows(types: Types, rows: list[Row]) -> StoredRows:
     """Sorted rows: stored values in the order of the values, objects by age, NULL first."""
     if len(rows) > 1:
-        nullable = any(type_.nullable for type_ in types)
-        rows = sorted(rows, key=_place if nullable else None)
+        try:
+            rows = sorted(rows)
+        except TypeError:  # NULL has no order
+            rows = sorted(rows, key=_place)
     return StoredRows(types, rows)
 
 

@@ -449,9 +449,9 @@ class Monitors(Consumer):
                 weight.clear()
                 fresh.add(change.view.name)
             for row in change.plus:  # one row mostly: quicker than `update` and `subtract`
-                weight[row] += 1
+                weight[row] = weight.get(row, 0) + 1
             for row in change.minus:
-                weight[row] -= 1
+                weight[row] = weight.get(row, 0) - 1
         now = self.logs.now
         found: dict[Watched, StoredChange] = {}
         for view in self._views_named(weights):
