@@ -88,7 +88,11 @@ FULL = {
 }
 
 
+TEMPLATE = "CREATE TEMPLATE short TEXT '{{ count }}'"
+
+
 def test_export_and_import_lose_nothing(watched: Watched, tmp_path: Any) -> None:
+    watched.sql(TEMPLATE)
     queries = watched.db.continual_queries
     assert queries.install_all({"q": FULL, "p": {"query": "SELECT 1 AS n"}}) == {
         "q": "installed",
@@ -99,12 +103,14 @@ def test_export_and_import_lose_nothing(watched: Watched, tmp_path: Any) -> None
     assert set(queries.install_all(exported).values()) == {"unchanged"}
     with harken.connect(clock=watched.clock) as other:
         other.sql("CREATE TABLE stock (symbol STRING PRIMARY KEY, company STRING, price DOUBLE)")
+        other.sql(TEMPLATE)
         other.continual_queries.install_all(exported)
         assert other.continual_queries.export() == exported
 
 
 def test_an_edited_document_alters_what_is_there(watched: Watched) -> None:
     queries = watched.db.continual_queries
+    watched.sql(TEMPLATE)
     queries.install_all({"q": FULL})
     before = watched.state("id")
     edited = {**FULL, "trigger": "EVERY DAY", "paused": False}

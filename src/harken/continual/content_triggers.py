@@ -341,8 +341,9 @@ class ContentTriggers(Consumer):
         self._references.restore(references)
 
     def forget(self) -> None:
-        self._received.clear()
-        self._references.forget()
+        if self._received or self._references.has_any:
+            self._received.clear()
+            self._references.forget()
 
     def after_transaction(self) -> None:
         self._executed.clear()

@@ -63,6 +63,8 @@ class CoupledExecutions(Consumer):
         return True
 
     def act_later(self, run: InOwnTransaction) -> Iterator[HarkenError]:
+        if not self._after:
+            return iter(())
         numbers, self._after = dict.fromkeys(self._after), ()
         for number in numbers:
             try:

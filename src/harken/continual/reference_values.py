@@ -60,6 +60,11 @@ class ReferenceValues:
 
     # --- what is followed ------------------------------------------------------------------
 
+    @property
+    def has_any(self) -> bool:
+        """Whether there is something to forget at the end of a transaction."""
+        return self._number is not None or bool(self._followed)
+
     def follows(self, view: str) -> bool:
         return view in self._followed
 

@@ -107,6 +107,28 @@ def test_async_loops_share_a_thread(db: Database, path: Path) -> None:
     assert asyncio.run(run()) == ["a", "b"]
 
 
+def test_an_async_loop_waits_for_other_tasks_also_in_memory() -> None:
+    async def run(db: Database) -> list[harken.Change]:
+        sub, found = db.monitor("n"), []
+
+        async def commits() -> None:
+            for n in range(2):
+                await asyncio.sleep(0)
+                db.sql("INSERT INTO n VALUES (?)", [n])
+
+        task = asyncio.create_task(commits())
+        async for change in sub:
+            found.append(change)
+            if len(found) == 2:
+                sub.close()
+        await task
+        return found
+
+    with harken.connect() as db:
+        db.sql("CREATE TABLE n (n INT PRIMARY KEY)")
+        assert [change.plus for change in asyncio.run(run(db))] == [[(0,)], [(1,)]]
+
+
 def test_an_open_transaction_cannot_be_followed(db: Database) -> None:
     sub = db.monitor("low")
     db.begin()

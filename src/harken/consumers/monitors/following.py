@@ -41,21 +41,22 @@ class Following:
         self._timeout = timeout
 
     def __iter__(self) -> Iterator[Change]:
-        for change in self._changes():
+        for change in self._changes(waits=self._followed.has_others):
             if change is None:
                 time.sleep(INTERVAL)
             else:
                 yield change
 
     async def __aiter__(self) -> AsyncIterator[Change]:
-        for change in self._changes():
+        for change in self._changes(waits=True):
             if change is None:
                 await asyncio.sleep(INTERVAL)
             else:
                 yield change
 
-    def _changes(self) -> Iterator[Change | None]:
-        """The changes; None where the loop is to wait a moment."""
+    def _changes(self, *, waits: bool) -> Iterator[Change | None]:
+        """The changes; None where the loop is to wait a moment. Other tasks of an asyncio program
+        commit while it waits, also to a database in memory; a `for` loop would wait forever."""
         followed = self._followed
         quiet_since = time.monotonic()
         while not followed.is_closed:
@@ -69,7 +70,7 @@ class Following:
                 quiet_since = time.monotonic()
                 continue
             followed.hear_others()
-            if not followed.has_others or self._is_over(quiet_since):
+            if not waits or self._is_over(quiet_since):
                 return
             yield None
 

@@ -142,9 +142,9 @@ class Subscription:
 
     def follow(self, timeout: float | None = None) -> Following:
         """Each change as it is committed, by any process, with `for` or `async for`. The loop waits
-        for the next change. It ends when the subscription is closed, when nothing came for
-        `timeout` seconds, and in a database in memory, where nobody else commits, when there is
-        nothing left."""
+        for the next change. It ends when the subscription is closed and when nothing came for
+        `timeout` seconds. In a database in memory no other process commits, so there `for` ends
+        when nothing is left; `async for` waits for what other tasks commit."""
         self._check_open()
         if timeout is not None:
             check_number(timeout, "the timeout", most=LONGEST_TIME)

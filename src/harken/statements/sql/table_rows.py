@@ -149,13 +149,24 @@ def _parts(table: Table, given: Any, key: tuple[str, ...] = ()) -> Iterable[Give
             )
         return _encoded_parts(table, names, listed)
     if listed:
-        raise TypeFault(
-            f"{table.name} takes tuples or mappings, and a row is a "
-            f"{next(type(e).__name__ for e in listed if not isinstance(e, tuple | list))}",
-            code="arity",
-            hint="a row is a tuple, also where it has one value: (5,)",
-        )
+        raise _unfit(table, listed)
     return []
+
+
+def _unfit(table: Table, rows: list[Any]) -> TypeFault:
+    """The rows are neither all tuples nor all mappings."""
+    kinds = {type(each).__name__ for each in rows if not isinstance(each, tuple | list | Mapping)}
+    if not kinds:
+        return TypeFault(
+            f"the rows for {table.name} are tuples and mappings mixed",
+            code="arity",
+            hint="give all rows as tuples, or all as mappings",
+        )
+    return TypeFault(
+        f"{table.name} takes tuples or mappings as rows, not a value of type {min(kinds)}",
+        code="arity",
+        hint="a row is a tuple, also where it has one value: (5,)",
+    )
 
 
 def _of_mappings(table: Table, rows: list[Mapping[Any, Any]]) -> Iterable[GivenRows]:
