@@ -133,6 +133,12 @@ SETTINGS: tuple[Setting, ...] = (
         most=256,
     ),
     Setting(
+        "operator_address",
+        "",
+        "Where messages for the operator go: a channel and an address, `email ops@example.org`.",
+        fixed=True,
+    ),
+    Setting(
         "operator_limit",
         0,
         "Operators in a row that an expression may have in SQL; 0 is no limit.",

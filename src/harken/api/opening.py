@@ -17,6 +17,7 @@ from harken.consumers.constraints.constraints import Constraints
 from harken.consumers.monitors.monitors import Monitors
 from harken.consumers.programs.active_programs import ActivePrograms
 from harken.consumers.programs.program_runs import Programs
+from harken.consumers.rules.due_actions import DueActions
 from harken.consumers.rules.rules import Rules
 from harken.continual.content_queries import ContentQueries
 from harken.continual.content_triggers import ContentTriggers
@@ -100,7 +101,7 @@ def _assemble(runtime: Runtime) -> Internals:
     content.block = transactions.block
     runtime.due_work.register(content)
     sources = SessionSources(runtime, transactions)
-    _register_due_work(runtime, transactions, continual, sources)
+    _register_due_work(runtime, transactions, continual, sources, rules)
     return Internals(
         runtime,
         transactions,
@@ -119,12 +120,14 @@ def _register_due_work(
     transactions: Transactions,
     continual: ContinualQueries,
     sources: SessionSources,
+    rules: Rules,
 ) -> None:
     """In the order in which it runs: what changes views, what looks at them, what tells people."""
     register_channels()
     runtime.due_work.register(DueSources(runtime, sources))
     runtime.due_work.register(DueClock(runtime.reactions.network, transactions))
     runtime.due_work.register(continual)
+    runtime.due_work.register(DueActions(runtime, transactions, rules))
     runtime.due_work.register(DueMessages(runtime, transactions))
 
 

@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harken.consumers.rules.conflict_set import Activation
+from harken.consumers.rules.failure_news import tell_failure
 from harken.database.changes import StoredRows, read_rows
 from harken.database.evaluation import decode_rows
 from harken.database.runtime import Runtime
@@ -74,6 +75,7 @@ class Recorded:
     rule: str
     arguments: Row
     rows: StoredRows
+    attempts: int = 0
 
 
 class DetachedActions:
@@ -123,7 +125,7 @@ class DetachedActions:
         return _read(number, found)
 
     def note_failure(self, number: int, error: HarkenError) -> None:
-        """Note a failed attempt, after its transaction was rolled back."""
+        """Note a failed attempt, after its transaction was rolled back, and tell the operator."""
         found = self._find(number)
         if found is None:
             return
@@ -132,6 +134,7 @@ class DetachedActions:
         told = f"[{error.code}] {error.message}"
         row = (number, rule, about, attempts + 1, told, recorded, now, text)
         self._runtime.engine.set_row(self._relation(), row)
+        tell_failure(self._runtime, number, rule, attempts + 1, error)
 
     def discard(self, numbers: Iterable[int]) -> None:
         for number in numbers:
@@ -193,7 +196,7 @@ class DetachedActions:
 def _read(number: int, found: Row) -> Recorded:
     try:
         kept = json.loads(found[-1])
-        return Recorded(number, found[0], tuple(kept["arguments"]), read_rows(kept))
+        return Recorded(number, found[0], tuple(kept["arguments"]), read_rows(kept), found[2])
     except (ValueError, KeyError, TypeError) as error:
         raise ValueFault(
             f"the tuples of the detached action {number} cannot be read",

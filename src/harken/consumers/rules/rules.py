@@ -16,6 +16,7 @@ from harken.consumers.rules.acting import Acting
 from harken.consumers.rules.conflict_set import Activation, ConflictSet, ConflictState, Key
 from harken.consumers.rules.definition import CompiledRule, Rule, RuleCompiler
 from harken.consumers.rules.detached import DetachedActions, Recorded
+from harken.consumers.rules.failure_news import tell_recovery
 from harken.database.dependency_order import dependents_in_order
 from harken.database.runtime import Runtime
 from harken.database.shared_errors import unknown_rule
@@ -338,6 +339,8 @@ class Rules(Consumer):
             if recorded is not None:
                 acted.append(recorded.rule)
                 self._act_on(recorded)
+                if recorded.attempts:
+                    tell_recovery(self._runtime, number, recorded.rule)
 
         try:
             run(act)
