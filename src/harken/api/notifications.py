@@ -48,6 +48,16 @@ class Notification:
     payload: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Unsubscribed:
+    """Someone who has unsubscribed from the messages of a query."""
+
+    query: str
+    channel: str
+    address: str
+    since: datetime.datetime
+
+
 class Notifications:
     """The outbox of a session: `db.notifications`."""
 
@@ -155,6 +165,29 @@ class Notifications:
         for name in wanted:
             check_text(name, "the name of a query")
         return [installed.need(name) for name in wanted]
+
+    @exclusive
+    def unsubscribed(self) -> builtins.list[Unsubscribed]:
+        """Who wants no more messages of a query, and since when."""
+        self._internals.look()
+        return [
+            Unsubscribed(each.query, each.channel, each.address, each.ended)
+            for each in self._messages.unsubscribing.ended()
+            if each.ended is not None
+        ]
+
+    @exclusive
+    def resubscribe(self, query: str, channel: str, address: str) -> bool:
+        """Send the messages of a query to an address again; False if they never ended."""
+        self._internals.check_open()
+        for value, what in (
+            (query, "the query"),
+            (channel, "the channel"),
+            (address, "the address"),
+        ):
+            check_text(value, what)
+        with self._internals.alone():
+            return self._messages.unsubscribing.resume(query, channel.lower(), address)
 
     # --- templates -----------------------------------------------------------------------------
 

@@ -33,6 +33,7 @@ from typing import Any, TypeAlias
 
 from harken.database.runtime import Runtime
 from harken.database.stored_functions import store
+from harken.database.unsubscribing import Unsubscribing
 from harken.errors import IntegrityError, NameFault, ValueFault
 from harken.ir.relations import Column, Relation
 from harken.ir.schema import Function, FunctionKind
@@ -135,6 +136,7 @@ class StoredMessage:
 class Messages:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
+        self.unsubscribing = Unsubscribing(runtime.engine.connection)
 
     @property
     def is_declared(self) -> bool:

@@ -86,6 +86,8 @@ class _Run:
         self._lines: dict[Line, deque[StoredMessage]] = {}
         self._offered: SimpleQueue[_Offered] = SimpleQueue()
         self._in_flight = 0
+        self._links: dict[int, str] = {}
+        """Where the receiver of a message can unsubscribe."""
 
     def outcomes(self) -> list[Outcome]:
         for message in self._messages.ready(self._around.now(), self._lease):
@@ -118,9 +120,17 @@ class _Run:
             now = self._around.now()
             if self._messages.claim(message.number, self._name, now, self._lease):
                 claimed.append(replace(message, attempts=message.attempts + 1, tried=now))
+                self._link(message)
             else:
                 line.clear()  # another run has the line
         return claimed
+
+    def _link(self, message: StoredMessage) -> None:
+        """In the transaction that claims it: the link by which its receiver can end these."""
+        address = str(self._around.setting("public_address")).rstrip("/")
+        if address and message.message.query:
+            token = self._messages.unsubscribing.token(*message.line)
+            self._links[message.number] = f"{address}/unsubscribe/{token}"
 
     def _finished(self) -> list[_Offered]:
         """What has been offered since: at least one, if there is any in flight."""
@@ -133,7 +143,8 @@ class _Run:
     def _prepared(self, message: StoredMessage) -> tuple[Surroundings, HarkenError | None]:
         """Secrets are in the database, so they are read by the thread of the session."""
         try:
-            return self._around.prepared(message), None
+            around = replace(self._around, unsubscribe=self._links.pop(message.number, ""))
+            return around.prepared(message), None
         except HarkenError as error:
             return self._around, error
 

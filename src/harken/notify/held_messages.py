@@ -17,7 +17,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from harken.database.messages import DELIVERED, GROUPED, WAITING, Messages, StoredMessage
+from harken.database.messages import (
+    DELIVERED,
+    GROUPED,
+    UNSUBSCRIBED,
+    WAITING,
+    Messages,
+    StoredMessage,
+)
 from harken.database.transactions import Transactions
 from harken.errors import ValueFault
 from harken.notify.pacing import Pacing, pacing_of
@@ -36,6 +43,7 @@ def hold_and_gather(messages: Messages, transactions: Transactions, now: datetim
     """In a transaction of its own: give each held message its moment, and put together what is to
     go out as one."""
     waiting = [each for each in messages.listed(WAITING) if each.message.kind not in URGENT]
+    waiting = _wanted(messages, transactions, waiting)
     people: dict[tuple[str, str, str], list[StoredMessage]] = {}
     paces: dict[tuple[str, str, str], Pacing] = {}
     for each in waiting:
@@ -48,6 +56,19 @@ def hold_and_gather(messages: Messages, transactions: Transactions, now: datetim
             paces[key] = pacing  # the newest message has the present wishes
     for person, found in people.items():
         _Person(messages, transactions, paces[person], found, now).settle()
+
+
+def _wanted(
+    messages: Messages, transactions: Transactions, waiting: list[StoredMessage]
+) -> list[StoredMessage]:
+    """Without those that their receivers have unsubscribed from, which are set aside."""
+    links = messages.unsubscribing
+    gone = [each for each in waiting if links.is_ended(*each.line)]
+    if gone:
+        with transactions.block():
+            for each in gone:
+                messages.set_aside(each.number, UNSUBSCRIBED, "unsubscribed by its receiver")
+    return [each for each in waiting if each not in gone]
 
 
 def _pacing(message: StoredMessage) -> Pacing:

@@ -39,6 +39,7 @@ from harken.server.health import Happenings, health_routes
 from harken.server.identities import Identities
 from harken.server.server_sent_events import API, MAX_INTERVAL, StreamOptions, error_json
 from harken.server.service import Service, position_of
+from harken.server.unsubscribe_pages import unsubscribe_routes
 from harken.server.values import change_json
 
 NOT_FOUND = {"unknown-function", "unknown-table", "unknown-relation", "unknown-type"}
@@ -131,6 +132,7 @@ def make_app(
 
     app.include_router(console_routes(service, identities))
     app.include_router(health_routes(service, app.state.counts))
+    app.include_router(unsubscribe_routes(service))
 
     @app.get("/", include_in_schema=False)
     async def page(view: str | None = None) -> Response:

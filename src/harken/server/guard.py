@@ -27,6 +27,9 @@ PUBLIC = frozenset(
 )
 """Paths without access control: they show nothing from the database."""
 PUBLIC_FOLDER = "/static/"
+LINKS_FOLDER = "/unsubscribe/"
+"""Whoever has a link below this may use it, from anywhere: mail programs do, with a form, as RFC
+8058 says. The link itself is the secret."""
 SECURITY_HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "cross-origin-resource-policy": "same-origin",
@@ -108,6 +111,8 @@ class Guard:
             raise _too_large("head", self._largest_head, "max_header_bytes")
         headers, query = Headers(scope=scope), QueryParams(scope["query_string"])
         path: str = scope["path"]
+        if path.startswith(LINKS_FOLDER):
+            return
         if path in PUBLIC or path.startswith(PUBLIC_FOLDER) or (path == "/" and "view" in query):
             self._identities.check_place(headers, is_page=scope["method"] == "GET")
             return
@@ -116,7 +121,10 @@ class Guard:
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         headers = Headers(scope=scope)
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":  # a form on another page can send any other type
+        is_link = scope["path"].startswith(LINKS_FOLDER)
+        if (
+            kind != "application/json" and not is_link
+        ):  # a form on another page can send any other type
             raise ValueFault(
                 "the body must be sent as JSON",
                 code="bad-value",

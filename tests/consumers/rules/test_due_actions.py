@@ -68,9 +68,12 @@ def test_a_failed_action_is_tried_again_until_it_works(tmp_path: Path) -> None:
     (action,) = shop.db.detached_actions()
     assert action.attempts == 4
     assert len(shop.news()) == 1
-    assert shop.news()[0].startswith(
-        "operator_error: The detached action 2 of rule announce failed: [foreign]"
-    ) or "of rule announce failed: [foreign]" in shop.news()[0]
+    assert (
+        shop.news()[0].startswith(
+            "operator_error: The detached action 2 of rule announce failed: [foreign]"
+        )
+        or "of rule announce failed: [foreign]" in shop.news()[0]
+    )
     shop.is_up = True
     assert shop.wait() == 240
     assert shop.posted == [2]
