@@ -17,6 +17,7 @@ from harken.database.arguments import check_numbers, check_text, check_whole
 from harken.database.delivery_log import Attempt, DeliveryLog
 from harken.database.exclusive import SessionLock, exclusive
 from harken.database.messages import STATES, Message, Messages, Recipient, StoredMessage
+from harken.database.unsubscribing import Link
 from harken.errors import TypeFault, ValueFault, offered
 from harken.notify.channel_registry import surroundings_of
 from harken.notify.channels import register_all
@@ -175,6 +176,22 @@ class Notifications:
             for each in self._messages.unsubscribing.ended()
             if each.ended is not None
         ]
+
+    @exclusive
+    def link(self, token: str) -> Link | None:
+        """Whose messages the link with this secret part is about; None if it is unknown."""
+        self._internals.look()
+        check_text(token, "the token")
+        return self._messages.unsubscribing.find(token)
+
+    @exclusive
+    def unsubscribe(self, token: str) -> Link | None:
+        """End the messages that the link with this secret part is about; None if it is unknown."""
+        self._internals.check_open()
+        check_text(token, "the token")
+        with self._internals.alone():
+            links = self._messages.unsubscribing
+            return None if links.find(token) is None else links.end(token)
 
     @exclusive
     def resubscribe(self, query: str, channel: str, address: str) -> bool:

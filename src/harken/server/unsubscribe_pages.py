@@ -11,8 +11,7 @@ import html
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
-from harken.api.database import Database
-from harken.database.unsubscribing import Link, Unsubscribing
+from harken.database.unsubscribing import Link
 from harken.server.guard import LINKS_FOLDER
 from harken.server.service import Service
 
@@ -24,7 +23,7 @@ def unsubscribe_routes(service: Service) -> APIRouter:
 
     @router.get(LINKS_FOLDER + "{token}", include_in_schema=False)
     async def asked(token: str) -> Response:
-        link = await service.read(lambda db: _links(db).find(token))
+        link = await service.read(lambda db: db.notifications.link(token))
         if link is None:
             return _page("This link is not known", "Use the link of a newer message.", 404)
         if link.ended is not None:
@@ -34,24 +33,12 @@ def unsubscribe_routes(service: Service) -> APIRouter:
 
     @router.post(LINKS_FOLDER + "{token}", include_in_schema=False)
     async def ended(token: str) -> Response:
-        def end(db: Database) -> Link | None:
-            links = _links(db)
-            if links.find(token) is None:
-                return None
-            with db.transaction():
-                return links.end(token)
-
-        link = await service.write_unchecked(end)
+        link = await service.write_unchecked(lambda db: db.notifications.unsubscribe(token))
         if link is None:
             return _page("This link is not known", "Use the link of a newer message.", 404)
         return _done(link)
 
     return router
-
-
-def _links(db: Database) -> Unsubscribing:
-    db.internals.look()
-    return Unsubscribing(db.internals.connection)
 
 
 def _done(link: Link) -> Response:
