@@ -85,9 +85,17 @@ def test_what_was_typed_is_kept(page: Page, served: Served) -> None:
     expect(page.get_by_label("Statement")).to_have_value("SELECT 1 AS unfinished")
 
 
+PLAIN = (
+    *("/", "/data", "/data/stock", "/query", "/queries", "/queries/low_stock", "/new/query"),
+    *("/queries/low_stock?tab=executions", "/rules", "/operator"),
+)
+QUERY = "CREATE CONTINUAL QUERY low_stock AS SELECT * FROM low TRIGGER EVERY DAY NOTIFY LOG"
+
+
 def test_a_phone_has_the_menu_below_and_no_sideways_scrolling(page: Page, served: Served) -> None:
+    served.client.sql(QUERY)
     page.set_viewport_size({"width": 390, "height": 800})
-    for path in ("/", "/data", "/data/stock", "/query", "/rules", "/operator"):
+    for path in PLAIN:
         page.goto(served.url + path)
         menu = page.locator(".menu").bounding_box()
         assert menu is not None
@@ -97,9 +105,10 @@ def test_a_phone_has_the_menu_below_and_no_sideways_scrolling(page: Page, served
 
 
 def test_no_page_has_barriers(page: Page, served: Served) -> None:
+    served.client.sql(QUERY)
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        for path in ("/", "/data", "/data/stock", "/data/low?tab=lineage", "/query", "/rules"):
+        for path in (*PLAIN, "/data/low?tab=lineage"):
             page.goto(served.url + path)
             found = Axe().run(page)
             assert found.violations_count == 0, f"{path}: {found.generate_report()}"

@@ -8,28 +8,35 @@ from __future__ import annotations
 import builtins
 import datetime
 import json
+import zoneinfo
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from harken.api.internals import Internals
 from harken.continual import query_documents
-from harken.continual.clause_texts import Part
+from harken.continual.clause_texts import Part, clauses_of, parts_of, recipients_of
+from harken.continual.continual_queries import ContinualQueries
 from harken.continual.execution_log import Execution
 from harken.continual.installed_queries import InstalledQuery
+from harken.continual.local_times import zone_named
 from harken.continual.query_alterations import Alterations
+from harken.continual.query_clauses import OnSchedule, Trigger
 from harken.continual.schedules import instant
-from harken.continual.words import quoted
+from harken.continual.words import Reader, quoted
 from harken.database.arguments import check_flag, check_text
 from harken.database.exclusive import SessionLock, exclusive
 from harken.database.messages import StoredMessage
 from harken.errors import HarkenError, TypeFault, ValueFault, offered
+from harken.ir.relations import Column
 from harken.notify.channel_registry import NotDelivered, channel_named, surroundings_of
 from harken.notify.texts import Rendered, built_in
 
 T = TypeVar("T")
 CLAUSES = (*query_documents.TEXTS[1:], "notify", "priority")
 """The clauses that `db.continual` takes by name."""
+TIMES_SHOWN = 5
+"""The due times that a preview lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,36 @@ class Sample:
     address: str
     payload: Mapping[str, Any]
     text: Rendered
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDescription:
+    """What a continual query is made of: the columns of its answer, those that identify a row, what
+    is delivered, and in sentences what triggers it and how its difference is found."""
+
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    delivery: str
+    plan: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What can be said of a statement without executing its query."""
+
+    zone: zoneinfo.ZoneInfo
+    due: tuple[datetime.datetime, ...]
+    """The next times of a time trigger."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a statement would install: nothing of it was kept."""
+
+    query: InstalledQuery
+    description: QueryDescription
+    due: tuple[datetime.datetime, ...]
+    samples: tuple[Sample, ...]
 
 
 class ContinualQuery:
@@ -91,6 +128,12 @@ class ContinualQuery:
         """Its recorded executions, oldest first."""
         self._internals.look()
         return [_past(row) for row in self._internals.continual.log.of_query(self._find().number)]
+
+    @exclusive
+    def describe(self) -> QueryDescription:
+        """Its columns, and how it is executed: what EXPLAIN CONTINUAL QUERY shows."""
+        self._internals.look()
+        return _description(self._internals.continual, self._find())
 
     @exclusive
     def run(self) -> Execution | None:
@@ -253,6 +296,52 @@ class ContinualQueryList:
             self._send(found)
         return [_sample(each) for each in found]
 
+    @exclusive
+    def check(self, statement: str) -> Checked:
+        """Read CREATE CONTINUAL QUERY and compile its query, without executing it. The place of an
+        error is one in the statement."""
+        self._internals.look()
+        check_text(statement, "the statement")
+        continual = self._internals.continual
+        try:
+            _, parts = parts_of_statement(statement)
+            clauses = clauses_of(parts, continual.kinds)
+            continual.compile(clauses.query, "a continual query", parts[0].base)
+            _check_recipients(continual, parts)
+        except HarkenError as error:
+            error.locate(statement, None)
+            raise
+        zone = zone_named(clauses.zone or str(self._internals.runtime.settings["time_zone"]))
+        now = continual.now
+        return Checked(zone, _due(clauses.trigger, now, now, zone))
+
+    @exclusive
+    def preview(self, statement: str) -> Preview:
+        """What CREATE CONTINUAL QUERY would do: its columns, what triggers it, the next times, and
+        its first message. Nothing is installed. The place of an error is one in the statement."""
+        self._internals.look()
+        check_text(statement, "the statement")
+        self._internals.check_committed("a query is tried in a transaction of its own")
+        continual, found = self._internals.continual, None
+        try:
+            name, parts = parts_of_statement(statement)
+            clauses = clauses_of(parts, continual.kinds)
+            _check_recipients(continual, parts)
+            if name is not None and continual.queries.named(name) is not None:
+                name = None
+            with self._internals.transactions.block():
+                query = continual.install(name, clauses, parts[0].base)
+                samples = tuple(_sample(each) for each in continual.messages_of(query))
+                due = _due(query.clauses.trigger, query.looked, query.installed, query.zone)
+                found = Preview(query, _description(continual, query), due, samples)
+                raise _Tried
+        except _Tried:
+            assert found is not None
+            return found
+        except HarkenError as error:
+            error.locate(statement, None)
+            raise
+
     def _send(self, messages: Iterable[StoredMessage]) -> None:
         around = surroundings_of(self._internals.runtime)
         for each in messages:
@@ -266,6 +355,54 @@ class ContinualQueryList:
                     f"the sample was not delivered: {prepared.hidden(str(error))}",
                     code="not-allowed",
                 ) from error
+
+
+def _description(continual: ContinualQueries, query: InstalledQuery) -> QueryDescription:
+    compiled = continual.answers.compiled(query)
+    return QueryDescription(
+        compiled.columns,
+        tuple(compiled.names[at] for at in compiled.key or ()),
+        str(continual.delivery_of(query)),
+        tuple(continual.explained(query)),
+    )
+
+
+def _due(
+    trigger: Trigger,
+    after: datetime.datetime,
+    installed: datetime.datetime,
+    zone: datetime.tzinfo,
+) -> tuple[datetime.datetime, ...]:
+    found = list[datetime.datetime]()
+    if not isinstance(trigger, OnSchedule):
+        return ()
+    at: datetime.datetime | None = after
+    while at is not None and len(found) < TIMES_SHOWN:
+        at = trigger.schedule.next_after(at, installed, zone)
+        found += [] if at is None else [at]
+    return tuple(found)
+
+
+def _check_recipients(continual: ContinualQueries, parts: Iterable[Part]) -> None:
+    for part in parts:
+        for recipient in recipients_of([part]):
+            try:
+                continual.check_recipient(recipient)
+            except HarkenError as error:
+                error.span = error.span or part.span
+                raise
+
+
+def parts_of_statement(text: str) -> tuple[str | None, builtins.list[Part]]:
+    """The name and the clauses of CREATE CONTINUAL QUERY; the first clause is the query."""
+    reader = Reader(text.rstrip().removesuffix(";"))
+    reader.need("CREATE")
+    reader.takes("OR", "REPLACE")
+    reader.need("CONTINUAL", "QUERY")
+    reader.takes("IF", "NOT", "EXISTS")
+    name = None if reader.sees("AS") else reader.need_name("the name of the query")
+    reader.need("AS")
+    return name, parts_of(*reader.rest())
 
 
 def _sample(stored: StoredMessage) -> Sample:

@@ -21,6 +21,8 @@ PAGES = (
     ("Home", "/"),
     ("Data", "/data"),
     ("Query", "/query"),
+    ("Queries", "/queries"),
+    ("New continual query", "/new/query"),
     ("Rules", "/rules"),
     ("Operator", "/operator"),
 )
@@ -181,6 +183,10 @@ def search(db: Database, text: str) -> list[Found]:
     wanted = text.casefold()
     every = [Found(title, "page", path) for title, path in PAGES]
     every += [Found(each.name, each.kind, _path(each.name)) for each in all_objects(db)]
+    every += [
+        Found(each.name, "continual query", f"/queries/{segment(each.name)}")
+        for each in db.continual_queries.list()
+    ]
     every += [Found(each.name, "rule", f"/rules/{segment(each.name)}") for each in rules_of(db)]
     matching = [each for each in every if wanted in each.title.casefold()]
     matching.sort(key=lambda each: not each.title.casefold().startswith(wanted))

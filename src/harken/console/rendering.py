@@ -82,6 +82,7 @@ def environment() -> Environment:
         plural=plural,
         segment=segment,
         sql_name=sql_name,
+        is_number=is_number,
     )
     made.globals.update(asset=asset, is_number=is_number)
     return made

@@ -1,7 +1,7 @@
 // A table that follows a view: the rows now, and for four seconds what has just changed.
 // Only the rows that can be seen are in the page, so that many thousands scroll well.
 "use strict"
-const MARKED = 4000, ROW = 31, AROUND = 20, SLOW = 300
+const MARKED = 4000, ROW = 31, AROUND = 20, SLOW = 300, POLL = 2000
 
 class LiveTable {
   constructor(place) {
@@ -25,6 +25,7 @@ class LiveTable {
   }
 
   follow() {
+    if (this.place.dataset.polled) return this.poll("")
     const asked = new URLSearchParams()
     if (this.place.dataset.where) asked.set("where", this.place.dataset.where)
     const source = new EventSource(`/api/v1/views/${encodeURIComponent(this.place.dataset.live)}/events?${asked}`)
@@ -41,6 +42,27 @@ class LiveTable {
       else serviceIs("lost", `reconnecting since ${since}; what was missed will be fetched`)
     }
     addEventListener("pagehide", () => source.close())
+  }
+
+  // What is no view has no stream: its rows are asked for again, and come only if they are others.
+  async poll(known) {
+    const began = Date.now()
+    let next = known
+    try {
+      if (!document.hidden || !known) {
+        const answer = await fetch(`${this.place.dataset.polled}?known=${known}`)
+        if (answer.status === 200) {
+          const found = await answer.json()
+          next = found.state
+          this.begin(found)
+          setTimeout(() => this.forget(), MARKED + 50)
+        } else if (!answer.ok) return this.fail(await answer.json())
+        serviceIs("live", "live")
+      }
+    } catch {
+      serviceIs("lost", "reconnecting; what was missed will be fetched")
+    }
+    setTimeout(() => this.poll(next), Math.max(POLL, 20 * (Date.now() - began)))
   }
 
   begin({rows, position}) {
