@@ -36,7 +36,7 @@ class AnswerView(WatchedView):
 
     @property
     def name(self) -> str:
-        return f"answer {self.number}"
+        return name_of(self.number)
 
     @property
     def title(self) -> str:
@@ -78,8 +78,6 @@ class Answers(Consumer):
         self.records = AnswerRecords(runtime.engine.connection)
         self.when_changed: Callable[[set[int]], None] = lambda numbers: None
         """Called in the transaction, with the queries whose answers have changed."""
-        self.when_undone: Callable[[], None] = lambda: None
-        """Called after a rollback."""
         self._received: list[ViewChange] = []
         self._broken: dict[int, str] = {}
         """Queries that cannot be compiled here, and why."""
@@ -131,9 +129,33 @@ class Answers(Consumer):
             del self._compiled[key]
         with self._runtime.engine.connection.watch.shielded():
             for name in self._network.graph.hold(self, views):
-                node = self._network.graph.node(name)
-                if node is not None and node.counted is not None:
-                    self._network.kept.build_kept(node)
+                self._build(name)
+
+    def _build(self, name: str) -> None:
+        node = self._network.graph.node(name)
+        if node is not None and node.counted is not None:
+            self._network.kept.build_kept(node)
+
+    def note_change(self, query: InstalledQuery, version: int) -> None:
+        """In a transaction: a query has changed, which made this version. Only that one is looked
+        at, if the network follows all others already."""
+        if self._state != (self._runtime.catalog.epoch, version - 1):
+            self._runtime.reactions.synchronise()
+            return
+        self._state = (self._runtime.catalog.epoch, version)
+        known, graph = self._queries.find(query.number), self._network.graph
+        follows = known is not None and known.is_live and known.follows == "differential"
+        view = self._view(known) if known is not None and follows else None
+        name = name_of(query.number)
+        with self._runtime.engine.connection.watch.shielded():
+            node = graph.node(name)
+            if view is None:
+                if node is not None:
+                    graph.remove(name)
+                self._compiled.pop((query.number, query.clauses.query), None)
+            elif node is None or not node.keeps_plans_for(view):
+                graph.insert(view, self)
+                self._build(name)
 
     def _view(self, query: InstalledQuery) -> AnswerView | None:
         """A query that does not compile here, perhaps because a Python function is missing, must
@@ -153,7 +175,6 @@ class Answers(Consumer):
     def after_undo(self) -> None:
         """The version may be used again for other queries. If the schema was rolled back as well,
         it is read again after this, and then the network follows once more."""
-        self.when_undone()
         if self._queries.version() != self._state[1]:
             self.synchronise()
             self._state = (-1, -1)
@@ -368,6 +389,11 @@ class Answers(Consumer):
         weights.subtract(self.records.rows(query.number))
         self.records.add(query.number, weights)
         return difference_of(weights, size)
+
+
+def name_of(number: int) -> str:
+    """The name of a query's answer in the network."""
+    return f"answer {number}"
 
 
 def _number(view: WatchedView) -> int:

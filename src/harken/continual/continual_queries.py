@@ -55,6 +55,7 @@ class ContinualQueries:
         self._runtime = runtime
         self._connection = runtime.engine.connection
         self.kinds = Kinds()
+        self.records = self._connection.records
         self.relative = RelativeTriggers(self)
         self.kinds.register(TimeTriggers())
         self.kinds.register(self.relative)
@@ -66,7 +67,6 @@ class ContinualQueries:
         self.firings = Firings(self._connection)
         self._timers = Timers(self._connection, CONTINUAL_QUERIES)
         self.answers.when_changed = self.relative.note_changes
-        self.answers.when_undone = self.relative.forget
         self.coupled = CoupledExecutions(self)
         self.transactions: Transactions
         self.run_statement: Callable[[str], None]
@@ -151,7 +151,7 @@ class ContinualQueries:
         """Execute a query whose clauses are new, and follow it from now on."""
         done = self._executor.first(query, cause)
         self.queries.write(done.query)
-        self._changed()
+        self._changed(done.query)
         self.answers.start(query.number)
         kind = self.kinds.of(query.clauses.trigger)
         kind.installed(done.query)
@@ -167,15 +167,14 @@ class ContinualQueries:
         self._wake(query)
         return query
 
-    def _changed(self) -> None:
-        """Tell this session and others that queries have changed."""
-        self.queries.count_change()
-        self._runtime.reactions.synchronise()
+    def _changed(self, query: InstalledQuery) -> None:
+        """Tell this session and others that a query has changed."""
+        self.answers.note_change(query, self.queries.count_change())
 
     def changed(self, query: InstalledQuery) -> InstalledQuery:
         """In a transaction: a query has other values now."""
         self.queries.write(query)
-        self._changed()
+        self._changed(query)
         self._wake(query)
         return query
 
@@ -198,7 +197,7 @@ class ContinualQueries:
         self._forget(query)
         self.queries.remove(query)
         self.log.forget(query.number)
-        self._changed()
+        self._changed(query)
 
     def end(self, query: InstalledQuery, reason: str) -> InstalledQuery:
         """Stop a query before its time; its owner is told."""
@@ -235,7 +234,7 @@ class ContinualQueries:
             query, state=State.STOPPED, snoozed=None, retry=None, problem=f"stopped: {reason}"
         )
         self.queries.write(stopped)
-        self._changed()
+        self._changed(stopped)
         text = f"The continual query {query.name} has stopped: {reason}."
         self._executor.tell(stopped, "stopped", self.now, {"text": text})
         self.relative.note_stop(stopped, self.now)
@@ -431,7 +430,8 @@ class ContinualQueries:
             strategy=query.follows,
             error=told,
         )
-        self.log.add(done, {}, int(self._runtime.settings["continual_executions"]))
+        keep = int(self._runtime.settings["continual_executions"])
+        self.log.add(done, {}, keep, failing.failures)
         self.queries.write(failing)
         if not query.failures:
             text = f"The continual query {query.name} fails: {told}"

@@ -64,14 +64,16 @@ class Execution:
 
 class ExecutionLog:
     def __init__(self, runtime: Runtime) -> None:
-        self._relation = OwnRelation(runtime, NAME, COLUMNS, "executions of continual queries")
+        self._relation = OwnRelation(
+            runtime, NAME, COLUMNS, "executions of continual queries", ("query_number",)
+        )
 
     def declare(self) -> bool:
         return self._relation.declare()
 
-    def add(self, done: Execution, result: dict[str, Any], keep: int) -> int:
+    def add(self, done: Execution, result: dict[str, Any], keep: int, failures: int = 0) -> int:
         """In a transaction: record an execution with its result, and keep only the last ones of its
-        query."""
+        query, which has failed so often since it last worked."""
         number = self._relation.number()
         values = {
             "query": done.query,
@@ -90,7 +92,8 @@ class ExecutionLog:
             "query_number": done.number,
         }
         self._relation.write(number, values)
-        self._trim(done.number, keep)
+        if done.execution + failures > keep:
+            self._trim(done.number, keep)
         return number
 
     def _trim(self, query: int, keep: int) -> None:

@@ -23,7 +23,7 @@ from harken.continual.schedules import instant
 from harken.continual.trigger_kinds import Kinds
 from harken.continual.words import quoted
 from harken.database.runtime import Runtime
-from harken.engines.protocol import COUNTERS
+from harken.engines.protocol import COUNTERS, Field, RecordKind
 from harken.errors import NameFault, offered
 from harken.ir.relations import Column
 from harken.values.types import BOOLEAN, INTEGER, TEXT, TIMESTAMP
@@ -31,6 +31,12 @@ from harken.values.types import BOOLEAN, INTEGER, TEXT, TIMESTAMP
 NAME = "continual_query"
 VERSION = "continual"
 """The counter of the file that tells other sessions that queries have changed."""
+NAMES = RecordKind(
+    "harken_query_names",
+    (Field("name", "text"), Field("number", "integer")),
+    key=("name",),
+    ordered_by="number",
+)
 SOMETIME = TIMESTAMP.or_null(True)
 COLUMNS = (
     *(Column(name, TEXT) for name in ("id", "name", "owner", "type", "sources", "zone", "state")),
@@ -150,7 +156,7 @@ def type_of(trigger: Trigger) -> str:
 class InstalledQueries:
     def __init__(self, runtime: Runtime, kinds: Kinds) -> None:
         self._runtime, self._kinds = runtime, kinds
-        self._relation = OwnRelation(runtime, NAME, COLUMNS, "continual queries")
+        self._relation = OwnRelation(runtime, NAME, COLUMNS, "continual queries", ("id",))
         self._read_clauses: dict[tuple[str, ...], Clauses] = {}
 
     def declare(self) -> bool:
@@ -172,10 +178,12 @@ class InstalledQueries:
 
     def named(self, name: str) -> InstalledQuery | None:
         """The query of a name or an id; names do not differ in case."""
-        for row in self._relation.matching():
-            if name.lower() in (row["name"].lower(), row["id"]):
-                return self._read(row)
-        return None
+        records = self._runtime.engine.connection.records
+        if records.exist(NAMES):
+            for _, number in records.find(NAMES, {"name": name.lower()}):
+                return self.find(int(number))
+        found = self._relation.matching(id=name.lower())
+        return self._read(found[0]) if found else None
 
     def need(self, name: str) -> InstalledQuery:
         found = self.named(name)
@@ -191,6 +199,7 @@ class InstalledQueries:
     # --- in a transaction ----------------------------------------------------------------------
 
     def write(self, query: InstalledQuery) -> None:
+        self._name(query)
         texts = query.clauses.texts()
         values: dict[str, Any] = {
             "id": query.id,
@@ -223,8 +232,17 @@ class InstalledQueries:
         }
         self._relation.write(query.number, values)
 
+    def _name(self, query: InstalledQuery) -> None:
+        """Names are found without regard to case."""
+        records, name = self._runtime.engine.connection.records, query.name.lower()
+        records.make_room(NAMES)
+        if records.find(NAMES, {"name": name}) != [(name, query.number)]:
+            records.remove(NAMES, {"number": query.number})
+            records.add(NAMES, (name, query.number))
+
     def remove(self, query: InstalledQuery) -> None:
         self._relation.remove(query.number)
+        self._runtime.engine.connection.records.remove(NAMES, {"number": query.number})
 
     def count_change(self) -> int:
         """Tell other sessions that queries have changed."""

@@ -24,10 +24,18 @@ NUMBER = Column("number", INTEGER)
 class OwnRelation:
     """A table of ours with the key `number`, which is created with its first row."""
 
-    def __init__(self, runtime: Runtime, name: str, columns: Sequence[Column], holds: str) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        name: str,
+        columns: Sequence[Column],
+        holds: str,
+        looked_up: Sequence[str] = (),
+    ) -> None:
         self._runtime, self._name, self._holds = runtime, name, holds
         self.columns = tuple(columns)
         self._text = f"create function {name}(integer number) -> {holds}"
+        self._indexed = [i + 1 for i, each in enumerate(self.columns) if each.name in looked_up]
         self._times = [i for i, each in enumerate(self.columns) if each.type.name == TIMESTAMP.name]
 
     @property
@@ -47,7 +55,9 @@ class OwnRelation:
             )
         stored = FunctionKind.STORED
         function = Function(self._name, (NUMBER,), self.columns, stored, text=self._text)
-        store(self._runtime, function, resident=True)
+        made = store(self._runtime, function, resident=True)
+        assert made.relation is not None
+        self._runtime.engine.indexes.ensure([(made.relation, (each,)) for each in self._indexed])
         return True
 
     def number(self) -> int:

@@ -19,7 +19,9 @@ from harken.continual.query_clauses import OnRequest, OnSchedule, Trigger, name_
 from harken.continual.time_texts import take_duration
 from harken.continual.trigger_kinds import Cause
 from harken.continual.words import Reader
+from harken.engines.protocol import Field, RecordKind
 from harken.errors import TypeFault, ValueFault
+from harken.values.rows import Row
 
 if TYPE_CHECKING:
     from harken.continual.continual_queries import ContinualQueries
@@ -29,6 +31,13 @@ EXECUTION, STOP = "EXECUTION", "STOP"
 CHANGES, QUERY = "changes", "query"
 """The kinds of their causes."""
 MOST_CHANGES = 1_000_000
+WAITING = RecordKind(
+    "harken_query_events",
+    (Field("query", "integer"), Field("event", "text"), Field("count", "integer")),
+    key=("query",),
+    ordered_by="event",
+)
+"""The queries that wait for changes of their answers, or for an event of another query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +89,7 @@ def event_of(trigger: Trigger) -> Trigger:
 class RelativeTriggers:
     def __init__(self, continual: ContinualQueries) -> None:
         self._continual = continual
-        self._version = -1
-        self._followers: dict[tuple[str, str], list[int]] = {}
-        """The queries that wait for an event of another query, by the event and its name."""
-        self._counted: dict[int, int] = {}
-        """How many changes queries wait for."""
+        self._records = continual.records
 
     # --- the kind ------------------------------------------------------------------------------
 
@@ -150,11 +155,20 @@ class RelativeTriggers:
                 hint="write another TRIGGER, or leave out STRATEGY naive",
             )
         if isinstance(trigger, AfterQuery):
-            self._continual.queries.need(trigger.query)
+            other = self._continual.queries.need(trigger.query)
+            self._wait(query, f"{trigger.event} {other.number}")
+        elif isinstance(trigger, AfterChanges):
+            self._wait(query, CHANGES, trigger.count)
         if trigger is not query.clauses.trigger:
             self._continual.kinds.of(trigger).installed(_of_event(query))
 
+    def _wait(self, query: InstalledQuery, event: str, count: int = 1) -> None:
+        self._records.make_room(WAITING)
+        self._records.add(WAITING, (query.number, event, count), replace=True)
+
     def dropped(self, query: InstalledQuery) -> None:
+        if self._records.exist(WAITING):
+            self._records.remove(WAITING, {"query": query.number})
         trigger = event_of(query.clauses.trigger)
         if trigger is not query.clauses.trigger:
             self._continual.kinds.of(trigger).dropped(_of_event(query))
@@ -174,41 +188,23 @@ class RelativeTriggers:
 
     def _note(self, event: str, query: InstalledQuery, at: datetime.datetime) -> None:
         """In a transaction: something has happened to a query that others may wait for."""
-        self._refresh()
         text = f"{query.name} was executed" if event == EXECUTION else f"{query.name} has stopped"
-        for name in dict.fromkeys((query.name.lower(), query.id)):
-            for number in self._followers.get((event, name), ()):
-                if number != query.number:
-                    self._continual.fire(number, Cause(QUERY, text, at))
+        for number, _, _ in self._waiting({"event": f"{event} {query.number}"}):
+            if number != query.number:
+                self._continual.fire(number, Cause(QUERY, text, at))
 
     def note_changes(self, numbers: set[int]) -> None:
         """In a transaction: the answers of queries have changed."""
-        self._refresh()
-        for number in numbers & self._counted.keys():
-            most = self._counted[number]
+        for number, _, most in self._waiting({"event": CHANGES}):
+            if number not in numbers or self._continual.firings.of_query(number):
+                continue
             count = self._continual.answers.records.count(number, most)
-            if count >= most and not self._continual.firings.of_query(number):
+            if count >= most:
                 text = f"{count:,} rows have changed"
                 self._continual.fire(number, Cause(CHANGES, text, self._continual.now))
 
-    def _refresh(self) -> None:
-        version = self._continual.queries.version()
-        if version == self._version:
-            return
-        self._version = version
-        self._followers.clear()
-        self._counted.clear()
-        for query in self._continual.queries.all():
-            trigger = event_of(query.clauses.trigger)
-            if isinstance(trigger, AfterQuery) and query.is_live:
-                key = trigger.event, trigger.query.lower()
-                self._followers.setdefault(key, []).append(query.number)
-            elif isinstance(trigger, AfterChanges) and query.is_live:
-                self._counted[query.number] = trigger.count
-
-    def forget(self) -> None:
-        """A rollback may have taken back what was read."""
-        self._version = -1
+    def _waiting(self, conditions: dict[str, str]) -> list[Row]:
+        return self._records.find(WAITING, conditions) if self._records.exist(WAITING) else []
 
 
 def _of_event(query: InstalledQuery) -> InstalledQuery:
