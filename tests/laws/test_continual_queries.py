@@ -60,7 +60,7 @@ class Simulated:
         if not (asked or is_due):
             return
         answer = self.answer(table)
-        plus, minus = sorted((answer - self.before).elements()), sorted((self.before - answer))
+        plus, minus = sorted((answer - self.before).elements()), sorted(self.before - answer)
         self.before, self.looked = answer, max(self.looked, now)
         self.executions += 1
         self.done.append((self.executions, now, plus, minus))
@@ -266,14 +266,14 @@ def follow(history: tuple[list[dict[str, Any]], list[tuple[Any, ...]]]) -> None:
             trial.db.close()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(histories())
 def test_the_same_executions_and_deliveries(history: Any) -> None:
     follow(history)
 
 
 @pytest.mark.nightly
-@settings(max_examples=2_000, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(histories())
 def test_the_same_executions_and_deliveries_in_many_histories(history: Any) -> None:
     follow(history)
