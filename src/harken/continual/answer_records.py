@@ -87,6 +87,11 @@ class AnswerRecords:
         self._records.make_room(TROUBLES)
         self._records.add(TROUBLES, (query, kind, error), replace=True)
 
+    @property
+    def has_troubles(self) -> bool:
+        """Whether there may be trouble with any answer."""
+        return self._records.exist(TROUBLES)
+
     def settle(self, query: int) -> None:
         """There is no trouble any more."""
         if self._records.exist(TROUBLES):

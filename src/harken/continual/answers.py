@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from harken.continual.answer_places import AnswerPlaces, Selection, selection_of, summed
 from harken.continual.answer_records import FAILING, LOST, AnswerRecords
 from harken.continual.compiled_queries import CompiledQuery, Compiler
 from harken.continual.installed_queries import InstalledQueries, InstalledQuery
@@ -29,32 +30,6 @@ from harken.propagation.wave import ViewChange
 from harken.values.rows import Row
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerView(WatchedView):
-    number: int
-    called: str
-
-    @property
-    def name(self) -> str:
-        return name_of(self.number)
-
-    @property
-    def title(self) -> str:
-        return f"the continual query {self.called}"
-
-    @property
-    def needs_losses(self) -> bool:
-        return True
-
-    @property
-    def is_asked_at_end(self) -> bool:
-        return True
-
-    @property
-    def may_fail(self) -> bool:
-        return True
-
-
 @dataclass(frozen=True, slots=True)
 class Difference:
     """The change of an answer between two executions, as stored rows."""
@@ -63,6 +38,25 @@ class Difference:
     minus: list[Row]
     size: int | None = None
     """The rows of the whole answer, if they were counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A change that the network has found: the rows of each answer with their weights."""
+
+    rows: dict[int, Counter[Row]]
+    concerned: frozenset[int]
+    """The queries whose answers it is about, also those of which no row has changed."""
+    failed: bool
+    """Whether the view cannot be computed."""
+    whole: bool
+    """Whether these are all rows, because those before are unknown."""
+
+    def without(self, number: int) -> Received:
+        if number not in self.concerned:
+            return self
+        rows = {each: found for each, found in self.rows.items() if each != number}
+        return replace(self, rows=rows, concerned=self.concerned - {number})
 
 
 class Answers(Consumer):
@@ -78,7 +72,11 @@ class Answers(Consumer):
         self.records = AnswerRecords(runtime.engine.connection)
         self.when_changed: Callable[[set[int]], None] = lambda numbers: None
         """Called in the transaction, with the queries whose answers have changed."""
-        self._received: list[ViewChange] = []
+        self._received: list[Received] = []
+        self._failed: set[str] = set()
+        """The views that could not be computed at some point of the open transaction."""
+        self._failing_now: set[int] = set()
+        """The queries that have begun to fail in it."""
         self._broken: dict[int, str] = {}
         """Queries that cannot be compiled here, and why."""
         self._state: tuple[int, int] = (-1, -1)
@@ -89,6 +87,9 @@ class Answers(Consumer):
         self._kept_so_far: dict[int, Counter[Row]] = {}
         """The changes of those answers before that."""
         self._compiled: dict[tuple[int, str], tuple[int, CompiledQuery]] = {}
+        self._prepared: tuple[int, set[str]] = (-1, set())
+        """The views that are known to compile with the present catalog."""
+        self._places = AnswerPlaces(runtime.engine, network, self)
 
     # --- compiling -----------------------------------------------------------------------------
 
@@ -118,23 +119,17 @@ class Answers(Consumer):
             return
         self._state = state
         self._broken.clear()
-        views = []
         queries = self._queries.all() if version else []
+        wanted = {}
         for query in queries:
-            if query.is_live and query.follows == "differential":
-                view = self._view(query)
-                views += [] if view is None else [view]
+            selection = self._selection(query)
+            if selection is not None:
+                wanted[query.number] = selection
         known = {each.number for each in queries}
         for key in [key for key in self._compiled if key[0] not in known]:
             del self._compiled[key]
         with self._runtime.engine.connection.watch.shielded():
-            for name in self._network.graph.hold(self, views):
-                self._build(name)
-
-    def _build(self, name: str) -> None:
-        node = self._network.graph.node(name)
-        if node is not None and node.counted is not None:
-            self._network.kept.build_kept(node)
+            self._places.hold(wanted)
 
     def note_change(self, query: InstalledQuery, version: int) -> None:
         """In a transaction: a query has changed, which made this version. Only that one is looked
@@ -143,30 +138,32 @@ class Answers(Consumer):
             self._runtime.reactions.synchronise()
             return
         self._state = (self._runtime.catalog.epoch, version)
-        known, graph = self._queries.find(query.number), self._network.graph
-        follows = known is not None and known.is_live and known.follows == "differential"
-        view = self._view(known) if known is not None and follows else None
-        name = name_of(query.number)
+        known = self._queries.find(query.number)
+        selection = None if known is None else self._selection(known)
         with self._runtime.engine.connection.watch.shielded():
-            node = graph.node(name)
-            if view is None:
-                if node is not None:
-                    graph.remove(name)
-                self._compiled.pop((query.number, query.clauses.query), None)
-            elif node is None or not node.keeps_plans_for(view):
-                graph.insert(view, self)
-                self._build(name)
+            if selection is not None:
+                self._places.join(query.number, selection)
+                return
+            self._places.leave(query.number)
+            self._compiled.pop((query.number, query.clauses.query), None)
 
-    def _view(self, query: InstalledQuery) -> AnswerView | None:
-        """A query that does not compile here, perhaps because a Python function is missing, must
-        not prevent the database from being opened."""
+    def _selection(self, query: InstalledQuery) -> Selection | None:
+        """The view of a query whose changes are followed. One that does not compile here, perhaps
+        because a Python function is missing, must not prevent the database from being opened."""
+        if not query.is_live or query.follows != "differential":
+            return None
+        catalog = self._runtime.catalog
         try:
-            program = self.compiled(query).program
-            prepare(program, self._runtime.catalog.hierarchy)
+            found = selection_of(query, self.compiled(query), catalog)
+            if self._prepared[0] != catalog.epoch:
+                self._prepared = catalog.epoch, set()
+            if found.view.name not in self._prepared[1]:
+                prepare(found.view.program, catalog.hierarchy)
+                self._prepared[1].add(found.view.name)
         except HarkenError as error:
             self._broken[query.number] = error.message
             return None
-        return AnswerView(program=program, number=query.number, called=query.name)
+        return found
 
     def refresh(self) -> None:
         if self._queries.version() != self._state[1]:
@@ -175,11 +172,13 @@ class Answers(Consumer):
     def after_undo(self) -> None:
         """The version may be used again for other queries. If the schema was rolled back as well,
         it is read again after this, and then the network follows once more."""
+        self._places.restore()
         if self._queries.version() != self._state[1]:
             self.synchronise()
             self._state = (-1, -1)
 
     def after_clearing(self) -> None:
+        self._places.clear()
         self._state = (-1, -1)
 
     def begin(self, query: InstalledQuery, answer: Counter[Row]) -> None:
@@ -196,7 +195,7 @@ class Answers(Consumer):
 
     def _drop_received(self, number: int) -> None:
         """Savepoints hold the list that there was before."""
-        self._received = [each for each in self._received if _number(each.view) != number]
+        self._received = [each.without(number) for each in self._received]
 
     def switch(self, query: InstalledQuery) -> None:
         """In a transaction: find the difference in another way from now on, with the answer of the
@@ -221,11 +220,11 @@ class Answers(Consumer):
         """What a redefinition changes is in no Δ-set: the answers before it are compared with those
         at the end of the transaction."""
         concerned = [
-            each
-            for each in map(self._query_of, self._network.graph.views_of(self))
-            if each is not None
-            and each.number not in self._redefined
-            and (names is None or not self._mentioned(each).isdisjoint(names))
+            query
+            for view in self._network.graph.views_of(self)
+            if self._mentions(view, names)
+            for query in map(self._queries.find, self._places.at(view))
+            if query is not None and query.number not in self._redefined
         ]
         if not concerned:
             return
@@ -239,9 +238,14 @@ class Answers(Consumer):
                 self._redefined[query.number] = before
             self._kept_so_far[query.number] = self._net().get(query.number, Counter())
 
-    def _query_of(self, view: WatchedView) -> InstalledQuery | None:
-        assert isinstance(view, AnswerView)
-        return self._queries.find(view.number)
+    def _mentions(self, view: WatchedView, names: Collection[str] | None) -> bool:
+        """Whether the queries of a view depend on any of these functions. All of them do, or none,
+        because they differ in constants only."""
+        number = next(iter(self._places.at(view)), None)
+        query = None if number is None else self._queries.find(number)
+        if query is None:
+            return False
+        return names is None or not self._mentioned(query).isdisjoint(names)
 
     def _mentioned(self, query: InstalledQuery) -> set[str]:
         """The names of all functions that an answer depends on."""
@@ -296,12 +300,23 @@ class Answers(Consumer):
     # --- the open transaction ------------------------------------------------------------------
 
     def receive(self, change: ViewChange) -> None:
-        if change.plus or change.minus or change.fresh or change.failure:
-            self._received.append(change)
+        if not (change.plus or change.minus or change.fresh or change.failure):
+            return
+        view, has_failed = change.view, change.failure is not None
+        found = summed(self._places, view, change.plus, change.minus)
+        whole = not has_failed and (change.fresh or view.name in self._failed)
+        concerned = set(found)
+        if whole or has_failed:
+            concerned.update(self._places.at(view))
+        if has_failed:
+            self._failed.add(view.name)
+        self._received.append(Received(found, frozenset(concerned), has_failed, whole))
 
     def note_failure(self, view: WatchedView, error: HarkenError) -> None:
-        assert isinstance(view, AnswerView)
-        self.records.note_trouble(view.number, FAILING, error.message)
+        for number in self._places.at(view):
+            if self.records.trouble(number) is None:
+                self._failing_now.add(number)
+            self.records.note_trouble(number, FAILING, error.message)
 
     def snapshot(self) -> object:
         return self._received, len(self._received), dict(self._redefined)
@@ -314,6 +329,8 @@ class Answers(Consumer):
     def forget(self) -> None:
         if self._received or self._redefined:
             self._received = []
+            self._failed.clear()
+            self._failing_now.clear()
             self._redefined.clear()
             self._kept_so_far.clear()
 
@@ -339,8 +356,8 @@ class Answers(Consumer):
                 self.records.note_trouble(number, LOST, "what it reads was redefined")
             else:
                 weights[number] = compared
-        for number in self._recovered():
-            self.records.settle(number)
+        if self.records.has_troubles:
+            self._recover(weights)
         for number, weight in weights.items():
             self.records.add(number, weight)
         self.forget()
@@ -351,19 +368,35 @@ class Answers(Consumer):
         """The changes that the network has found in this transaction, summed up."""
         weights: dict[int, Counter[Row]] = {}
         for change in self._received:
-            weight = weights.setdefault(_number(change.view), Counter())
-            weight.update(change.plus)
-            weight.subtract(change.minus)
+            for number, found in change.rows.items():
+                weights.setdefault(number, Counter()).update(found)
         return weights
 
-    def _recovered(self) -> set[int]:
-        """The answers that can be computed again."""
-        found = set[int]()
+    def _recover(self, weights: dict[int, Counter[Row]]) -> None:
+        """An answer that failed before this transaction counts as empty, whatever has changed in
+        it, until all of it is known."""
+        concerned = {number for change in self._received for number in change.concerned}
+        for number in concerned - self._failing_now:
+            trouble = self.records.trouble(number)
+            if trouble is None or trouble[0] != FAILING:
+                continue
+            weights.pop(number, None)
+            known = self._since_whole(number)
+            if known is not None:
+                weights[number] = known
+                self.records.settle(number)
+
+    def _since_whole(self, number: int) -> Counter[Row] | None:
+        """The answer, and what has changed in it since, if all of it has become known."""
+        found: Counter[Row] | None = None
         for change in self._received:
-            if change.failure is not None:
-                found.discard(_number(change.view))
-            elif change.fresh:
-                found.add(_number(change.view))
+            if number not in change.concerned:
+                continue
+            if change.failed:
+                found = None
+            elif change.whole or found is not None:
+                found = Counter() if change.whole or found is None else found
+                found.update(change.rows.get(number, {}))
         return found
 
     # --- executions ----------------------------------------------------------------------------
@@ -381,7 +414,16 @@ class Answers(Consumer):
         if trouble is None or trouble[0] == FAILING:  # until now it has counted as empty
             weights.update(self.records.rows(query.number))
         self.records.forget(query.number)
+        if trouble is not None and trouble[0] == FAILING:
+            self._count_as_empty(query, trouble[1])
         return difference_of(weights, size)
+
+    def _count_as_empty(self, query: InstalledQuery, error: str) -> None:
+        """The answer can be computed, and the view that it shares with others cannot: until that
+        can, the network takes the answer for empty."""
+        gone = {row: -weight for row, weight in self.rows(query).items()}
+        self.records.add(query.number, gone)
+        self.records.note_trouble(query.number, FAILING, error)
 
     def _compare(self, query: InstalledQuery) -> Difference:
         weights = self.rows(query)
@@ -389,16 +431,6 @@ class Answers(Consumer):
         weights.subtract(self.records.rows(query.number))
         self.records.add(query.number, weights)
         return difference_of(weights, size)
-
-
-def name_of(number: int) -> str:
-    """The name of a query's answer in the network."""
-    return f"answer {number}"
-
-
-def _number(view: WatchedView) -> int:
-    assert isinstance(view, AnswerView)
-    return view.number
 
 
 def difference_of(weights: Counter[Row], size: int | None = None) -> Difference:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from harken.ir.clauses import Program
+from harken.ir.clauses import Definition, Program
 from harken.ir.relations import Column
 
 
@@ -20,6 +20,8 @@ class CompiledQuery:
     """The names of the tables and views that it mentions."""
     sources: tuple[str, ...]
     """The stored relations that it reads in the end."""
+    own: tuple[Definition, ...] = ()
+    """The definitions that are the query's own, that of its rows first."""
     key: tuple[int, ...] | None = None
     """The positions of columns that are known to identify a row."""
     untold: str = ""

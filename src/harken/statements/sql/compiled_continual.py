@@ -74,6 +74,7 @@ def _compiled(runtime: Runtime, statement: Statement, text: str, owner: str) -> 
         ),
         mentions=found.mentioned,
         sources=tuple(sorted({each.name for each in stored_relations(program).values()})),
+        own=tuple(found.definitions.values()),
         key=found.rows.relation.key,
         untold=untold,
     )
