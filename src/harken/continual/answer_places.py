@@ -23,13 +23,13 @@ from typing import Any
 from harken.continual.compiled_queries import CompiledQuery
 from harken.continual.installed_queries import InstalledQuery
 from harken.database.catalog import Catalog
+from harken.database.subscription_parameters import Parameters
 from harken.database.system import parameters_relation
 from harken.engines.protocol import Engine
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Aggregation, Atom, Clause, Comparison, Definition
 from harken.ir.relations import Column, Kind, Relation, Role
 from harken.ir.terms import Constant, Variable
-from harken.database.subscription_parameters import Parameters
 from harken.maintenance.watched import WatchedView
 from harken.planner.lift import compared_with, lift_constants
 from harken.propagation.consumer import Consumer
