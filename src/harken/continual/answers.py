@@ -93,13 +93,14 @@ class Answers(Consumer):
 
     # --- compiling -----------------------------------------------------------------------------
 
-    def compiled(self, query: InstalledQuery) -> CompiledQuery:
+    def compiled(self, query: InstalledQuery, base: int = 0) -> CompiledQuery:
+        """`base` is where the query starts in its statement, for the places of errors."""
         epoch = self._runtime.catalog.epoch
         key = query.number, query.clauses.query
         known = self._compiled.get(key)
         if known is not None and known[0] == epoch:
             return known[1]
-        found = self._compile(query.clauses.query, f"continual query {query.number}")
+        found = self._compile(query.clauses.query, f"continual query {query.number}", base)
         self._compiled[key] = epoch, found
         return found
 

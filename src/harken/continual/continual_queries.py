@@ -98,7 +98,8 @@ class ContinualQueries:
         now = self.now
         zone = clauses.zone or str(self._runtime.settings["time_zone"])
         zone_named(zone)
-        owner = clauses.owner or _user()
+        user = self._runtime.permissions.user
+        owner = clauses.owner or (_user() if user is None else user.name)
         query = InstalledQuery(
             number=number,
             id=f"cq{number}",
@@ -115,8 +116,7 @@ class ContinualQueries:
 
     def checked(self, query: InstalledQuery, base: int = 0) -> InstalledQuery:
         """Compile it, and choose how its difference is found."""
-        owner = f"continual query {query.number}"
-        compiled = self.compile(query.clauses.query, owner, base)
+        compiled = self.answers.compiled(query, base)
         strategy = query.clauses.strategy
         if strategy == "differential" and compiled.untold:
             raise TypeFault(
