@@ -29,6 +29,7 @@ from harken.bench import (
     plot,
     query,
     serving,
+    sources,
     sql_lake,
     sql_sweep,
     statements,
@@ -69,7 +70,8 @@ def measured(little_garbage: None) -> list[Figure]:
     resident = [
         name
         for name in bench.BENCHMARKS
-        if name not in ("lake", "sql", "closure", "counting", "waves", "statements", "serve")
+        if name
+        not in ("lake", "sql", "closure", "counting", "waves", "statements", "serve", "sources")
     ]
     runs = (bench.run(name, SIZES.get(name, [300]), 1) for name in resident)
     with pytest.MonkeyPatch.context() as patch:
@@ -91,6 +93,26 @@ def test_every_line_keeps_the_contract(measured: list[Figure]) -> None:
 
 def test_every_target_is_measured(measured: list[Figure]) -> None:
     assert {(figure.name, figure.needs) for figure in measured if figure.needs} == NEEDS
+
+
+def test_sources_at_a_toy_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("TRANSACTIONS", 20), ("SOURCES", 2), ("LOOKS", 2), ("PAGES", 2)):
+        monkeypatch.setattr(sources, name, value)
+    found = {(each.measure, each.needs) for each in bench.run("sources", [300], 1)}
+    pages = {("pages, one changed s", None), ("pages, none changed s", None)}
+    assert found >= pages
+    assert found - pages in (
+        set(),  # without PostgreSQL
+        {
+            ("first load s", None),
+            ("first load/COPY into SQLite", "<= 2"),
+            ("poll s", None),
+            ("poll/read", "<= 1.5"),
+            ("transactions/s", ">= 300"),
+            ("median delay ms", None),
+            ("idle % of a core", "<= 2"),
+        },
+    )
 
 
 def test_small_transactions_at_a_toy_size(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ def installed(package: str, *programs: str) -> bool:
     return False
 
 
-def _postgres(*settings: str) -> Iterator[PostgresServer]:
+def running_postgres(*settings: str) -> Iterator[PostgresServer]:
     pytest.importorskip("psycopg")
     installed("postgresql", *map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb")), "postgres")
     try:
@@ -62,13 +62,13 @@ def _postgres(*settings: str) -> Iterator[PostgresServer]:
 @pytest.fixture(scope="session")
 def logical_server() -> Iterator[PostgresServer]:
     """PostgreSQL whose log can be read."""
-    yield from _postgres(*LOGICAL)
+    yield from running_postgres(*LOGICAL)
 
 
 @pytest.fixture(scope="session")
 def plain_server() -> Iterator[PostgresServer]:
     """PostgreSQL as it is installed: no logical decoding."""
-    yield from _postgres("wal_level=replica")
+    yield from running_postgres("wal_level=replica")
 
 
 class PostgresDatabase:

@@ -10,6 +10,7 @@ lake        a rule over tables of millions of rows in the lake, against Spark
 sql         the queries of TPC-H as materialized views, against recomputing them
 statements  one small statement at a time, beside SQLite by hand and PostgreSQL
 serve       transactions a second over HTTP, beside a service that only echoes
+sources     outside data: first load, arriving changes, idle and polled sources, pages
 closure     recursive views over graphs, by each strategy, against recomputing them
 programs    programs of production rules under each policy, beside CLIPS
 counting    sets of rows with many derivations, by counting them, against differentials
@@ -43,6 +44,7 @@ from harken.bench import (
     production_systems,
     query,
     serving,
+    sources,
     sql,
     sql_lake,
     sql_load,
@@ -72,6 +74,7 @@ BENCHMARKS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProx
         "waves": waves.figures,
         "statements": statements.figures,
         "serve": serving.figures,
+        "sources": sources.figures,
     }
 )
 PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType(

@@ -242,7 +242,9 @@ class SourceRecords:
         return [_read(row) for row in rows if row[5] <= now]
 
 
+@lru_cache(maxsize=1_000)
 def _read(row: tuple[Any, ...]) -> SourceRecord:
+    """Every second all sources are looked at, and mostly nothing has changed."""
     _, definition, layout, position, revision, due, progress = row
     found = Progress(**json.loads(progress))
     return SourceRecord(

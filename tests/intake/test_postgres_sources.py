@@ -1,0 +1,168 @@
+"""Sources in a real PostgreSQL server: each change arrives once, whoever is killed."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+import harken
+from harken.bench.postgres import PostgresServer
+from tests.harness.servers import LOGICAL, PostgresDatabase, running_postgres
+from tests.harness.source_worker import SourceWorker
+
+DEFINITIONS = """
+    CREATE TABLE account (id int PRIMARY KEY, amount int, long text);
+    ALTER TABLE account ALTER long SET STORAGE EXTERNAL;
+    INSERT INTO account SELECT i, 100, repeat('x', 3000) FROM generate_series(1, 20) i;
+    CREATE TABLE entry (number int, words text);
+    ALTER TABLE entry REPLICA IDENTITY FULL
+"""
+WAYS = ["logical", "triggers", "poll"]
+
+
+@pytest.fixture
+def own_server() -> Iterator[PostgresServer]:
+    """One that the test may stop."""
+    yield from running_postgres(*LOGICAL)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+
+    def __call__(self) -> datetime.datetime:
+        self.now += datetime.timedelta(hours=1)
+        return self.now
+
+
+def connected(path: Path | str) -> harken.Database:
+    return harken.connect(str(path), clock=Clock(), settings={"allow_private_addresses": True})
+
+
+def create(db: harken.Database, url: str, way: str) -> None:
+    for table in ("account", "entry"):
+        options = f"OPTIONS (url '{url}', table '{table}')"
+        db.sql(f"CREATE SOURCE {table} USING postgresql {options} CAPTURE {way}")
+
+
+def right(db: harken.Database, database: PostgresDatabase) -> None:
+    for query in ("SELECT id, amount, long FROM account", "SELECT number, words FROM entry"):
+        assert Counter(db.sql(query).rows) == Counter(database.run(query)), query
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_changes_reach_views(logical_database: PostgresDatabase, way: str) -> None:
+    run = logical_database.run
+    run(DEFINITIONS)
+    with connected(":memory:") as db:
+        create(db, logical_database.url, way)
+        right(db, logical_database)
+        db.sql("CREATE VIEW total AS SELECT sum(amount) AS n FROM account")
+        changes = db.monitor("total")
+        with logical_database.connection.transaction():
+            run("UPDATE account SET amount = amount - 10 WHERE id = 1")
+            run("UPDATE account SET amount = amount + 10 WHERE id = 2")
+        run("UPDATE account SET id = 30, amount = 0 WHERE id = 3")
+        run("INSERT INTO entry SELECT i % 2, 'x' FROM generate_series(1, 6) i")
+        run("DELETE FROM entry WHERE number = 1")
+        db.run_due()
+        right(db, logical_database)
+        (change,) = changes.changes()
+        assert (change.minus, change.plus) == ([(2000,)], [(1900,)])
+        changes.close()
+        run("TRUNCATE entry")
+        db.sql("REFRESH SOURCE entry")
+        right(db, logical_database)
+        for table in ("account", "entry"):
+            db.sql(f"DROP SOURCE {table} CASCADE")
+        assert run("SELECT FROM pg_publication") == []
+        assert run("SELECT FROM pg_trigger WHERE NOT tgisinternal") == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_change_once_whoever_is_killed(
+    own_server: PostgresServer, tmp_path: Path, way: str
+) -> None:
+    live(own_server, tmp_path, way, kills=2)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3_000)
+@pytest.mark.parametrize("way", WAYS)
+def test_each_change_once_through_200_kills(
+    own_server: PostgresServer, tmp_path: Path, way: str
+) -> None:
+    live(own_server, tmp_path, way, kills=200)
+
+
+def live(server: PostgresServer, directory: Path, way: str, kills: int) -> None:
+    """A consumer counts each row of `entry` that it was told of."""
+    choose = random.Random(kills)
+    database, path = PostgresDatabase(server), directory / "harken.db"
+    database.run(DEFINITIONS)
+    with connected(path) as db:
+        create(db, database.url, way)
+        db.sql("CREATE VIEW numbers AS SELECT number FROM entry")
+        db.monitor("numbers", durable="counter")
+    worker = SourceWorker(path)
+    number, written = 0, 0
+    for _ in range(kills):
+        for _ in range(choose.randrange(1, 8)):
+            number += 1
+            with suppress(psycopg.Error):
+                write(choose, database, number)
+                written += 1
+            if choose.random() < 0.3:
+                worker.wait_for_round()
+        event = choose.random()
+        if event < 0.2:
+            database.connection.close()
+            server.stop(choose.choice(["fast", "immediate"]))
+            server.start()
+        if event < 0.9:
+            worker.kill()
+            worker = SourceWorker(path)
+    worker.kill()
+    with connected(path) as db:
+        for table in ("account", "entry"):
+            db.sql(f"REFRESH SOURCE {table}")
+        right(db, database)
+        once(db, written, way)
+    database.drop()
+
+
+def once(db: harken.Database, written: int, way: str) -> None:
+    """The changes add up to what is there, and none came twice. What was inserted and deleted
+    between two readings of `poll` is not seen."""
+    plus: Counter[Any] = Counter()
+    minus: Counter[Any] = Counter()
+    for each in db.monitor("numbers", durable="counter").changes():
+        plus.update(each.plus)
+        minus.update(each.minus)
+    assert plus - minus == Counter(db.sql("SELECT * FROM numbers").rows)
+    assert max(plus.values()) == 1
+    if way != "poll":
+        assert len(plus) == written
+
+
+def write(choose: random.Random, database: PostgresDatabase, number: int) -> None:
+    one, two = choose.randrange(1, 21), choose.randrange(1, 21)
+    with database.connect() as connection, connection.transaction():
+        run = connection.execute
+        if choose.random() < 0.05:
+            run("TRUNCATE entry")
+        run("UPDATE account SET amount = amount - 1 WHERE id = %s", [one])
+        run("UPDATE account SET amount = amount + 1 WHERE id = %s", [two])
+        run("INSERT INTO entry VALUES (%s, 'x')", [number])
+        if choose.random() < 0.1:
+            run("UPDATE account SET id = id + 100 WHERE id = %s", [one])
+        if choose.random() < 0.05:
+            run(f"ALTER TABLE entry ADD COLUMN IF NOT EXISTS more{number} int")
