@@ -104,7 +104,7 @@ def test_each_change_once_through_200_kills(
 
 
 def live(server: PostgresServer, directory: Path, way: str, kills: int) -> None:
-    """A consumer counts each row of `entry` that it was told of."""
+    """A consumer hears of each row of `entry` once."""
     choose = random.Random(kills)
     database, path = PostgresDatabase(server), directory / "harken.db"
     database.run(DEFINITIONS)

@@ -12,6 +12,7 @@ import pytest
 
 import harken
 from tests.harness.commands import Command
+from tests.harness.servers import PostgresDatabase
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(each.parent for each in ROOT.glob("examples/*/project.yml"))
@@ -38,8 +39,8 @@ def test_the_dashboard_is_followed(command: Command, tmp_path: Path) -> None:
     assert "+ [('/shop', 3, 181)] - [('/shop', 2, 151)]" in done.stdout
 
 
-def run(script: Path, file: Path) -> list[str]:
-    done = subprocess.run([sys.executable, script, file], capture_output=True, text=True)
+def run(script: Path, *given: Path | str) -> list[str]:
+    done = subprocess.run([sys.executable, script, *given], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -62,3 +63,25 @@ def test_the_bakery_says_what_gets_low(tmp_path: Path) -> None:
     assert run(alert, file) == ["low so far: ['bread']"]
     (bakery / "sales/wednesday.csv").write_text("receipt,product,pieces\n6,cake,8\n")
     assert run(alert, file) == ["low so far: ['bread']", "low: cake, -2 left"]
+
+
+def test_the_storm_holds_up_deliveries(
+    logical_database: PostgresDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table of PostgreSQL joined with a page, by a program that is run now and then."""
+    monkeypatch.setenv("HARKEN_ALLOW_PRIVATE_ADDRESSES", "1")
+    example = ROOT / "examples/deliveries"
+    page, file = tmp_path / "weather.html", tmp_path / "deliveries.db"
+    shutil.copy(example / "weather.html", page)
+    logical_database.run((example / "tables.sql").read_text())
+    storm = (example / "storm.py", file, logical_database.url, page)
+    assert run(*storm) == ["held up: ['Ada', 'Cy']"]
+    logical_database.run("UPDATE delivery SET harbour = 'Oslo' WHERE id = 1")
+    assert run(*storm) == ["- Ada waited: 12.5 m/s at Bergen", "held up: ['Cy']"]
+    page.write_text(page.read_text().replace("12.5", "3").replace("<td>4<", "<td>10.5<"))
+    assert run(*storm) == [
+        "+ Ada waits: 10.5 m/s at Oslo",
+        "+ Bob waits: 10.5 m/s at Oslo",
+        "- Cy waited: 12.5 m/s at Bergen",
+        "held up: ['Ada', 'Bob']",
+    ]

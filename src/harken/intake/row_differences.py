@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from harken.engines.arrow_rows import stored_schema
+from harken.intake.aligned_rows import unaligned
 from harken.ir.relations import Column
 from harken.values.rows import Row
 
@@ -25,8 +26,9 @@ def difference(before: pa.Table, after: pa.Table) -> tuple[pa.Table, pa.Table]:
     >>> [each.to_pylist() for each in difference(a, b)]
     [[{'x': 1, 'y': 'p'}, {'x': None, 'y': None}], [{'x': 2, 'y': None}]]
     """
-    if before.equals(after):
-        return before.slice(0, 0), after.slice(0, 0)
+    before, after = unaligned(before, after)
+    if not before.num_rows and not after.num_rows:
+        return before, after
     rows = pa.concat_tables([before, after])
     counted = pa.table(
         {

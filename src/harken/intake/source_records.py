@@ -140,6 +140,8 @@ class Progress:
     set_aside: Mapping[str, str] = field(default_factory=dict)
     offered: tuple[str, ...] = ()
     """New columns of the source that the mirror does not have."""
+    token: str = ""
+    """Of the reading whose rows the mirror has, if it is a polled source."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from harken.database.function_tables import SqlTables
 from harken.database.runtime import Runtime
 from harken.errors import SourceFault
+from harken.intake.last_readings import LastReadings
 from harken.intake.mirror_columns import mirror_rows
 from harken.intake.open_sources import OpenSource, Reading
 from harken.intake.row_differences import as_rows, as_table, difference, row_numbers
@@ -55,6 +56,7 @@ class Intake:
         self._runtime = runtime
         self.records = SourceRecords(runtime.engine.connection.records)
         self.board = UpdateBoard(runtime)
+        self._last = LastReadings()
 
     def mirror(self, name: str) -> Function:
         found = SqlTables(self._runtime.catalog).function(name)
@@ -86,9 +88,10 @@ class Intake:
         function = self.mirror(name)
         assert function.relation is not None
         new = mirror_rows(function, record.layout, reading.rows)
-        before = as_table(
-            self._runtime.engine.matching(function.relation, {}), function.relation.columns
-        )
+        before = self._last.find(name, record.progress.token)
+        if before is None:
+            stored = self._runtime.engine.matching(function.relation, {})
+            before = as_table(stored, function.relation.columns)
         kept = _of_parts_set_aside(function.relation, record.layout, reading, before, new)
         after = pa.concat_tables([new, kept])
         if not confirmed:
@@ -108,6 +111,7 @@ class Intake:
             set_aside=dict(reading.set_aside),
             changed=now if changed else record.progress.changed,
             offered=_offered(record.layout, reading, source),
+            token="" if record.layout.followed else self._last.keep(name, after),
         )
         return Taken(name, State.OK, come.num_rows, gone.num_rows, recovered=failed)
 
