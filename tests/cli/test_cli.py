@@ -485,6 +485,15 @@ def test_explain_helps_where_it_cannot(command: Command, shop: Path) -> None:
     assert unknown.err.startswith("[unknown-function]")
     assert "twice" in unknown.err
     assert command("explain", "twice", "--db", shop, "--format", "svg").out.startswith("<svg")
+
+
+def test_explain_of_a_program_of_production_rules(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "p.dl"
+    file.write_text(".decl a(x: number) .decl b(x: number) rule r: a(x), !b(x) -> b(x). .run")
+    outcome = command("explain", str(file))
+    assert "r : set-oriented, changes {+b}" in outcome.out
+    file.write_text("rule r: nothing(x) -> b(x).")
+    assert "unknown-relation" in command("explain", str(file)).err
     missing = command("explain", "twice", "--db", shop.with_name("none.db"))
     assert "[cannot-open]" in missing.err
     assert not shop.with_name("none.db").exists()

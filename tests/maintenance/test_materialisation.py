@@ -135,6 +135,18 @@ def test_a_dropped_label_leaves_nothing_out_of_date() -> None:
             assert db.sql("SELECT * FROM c").rows == []
 
 
+@pytest.mark.parametrize("policy", CHOICES)
+def test_a_set_oriented_rule_whose_head_reads_no_variable(policy: str) -> None:
+    text = """
+    .decl a(x: number) .decl b(x: number, y: number) .decl e(x: number)
+    a(1). a(2). b(1, 1). e(7).
+    rule r: b(z, x), a(x), !b(x, 2) -> !e(7).
+    """
+    with harken.connect() as db:
+        db.program(text).run(materialise=policy)
+        assert db.sql("SELECT * FROM e").rows == []
+
+
 def test_an_unknown_policy_is_refused() -> None:
     with harken.connect() as db, pytest.raises(HarkenError, match="no policy memo"):
         db.program(STATE + R1).run(materialise="memo")

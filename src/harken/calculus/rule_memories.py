@@ -71,7 +71,7 @@ def with_memories(
         memories |= {each.relation.id: each for each in own}
         body = _rewritten(formulas.body.literals, formulas.body.tests, own)
         clauses.append((clause, body))
-    kept = [each for each in rule.columns if each in needed] or list(rule.columns[:1])
+    kept = [each for each in rule.columns if each in needed]
     relation = rule.instances.relation
     if len(kept) < len(rule.columns):
         columns = tuple(Column(f"c{i}", each.type) for i, each in enumerate(kept))
@@ -87,10 +87,12 @@ def with_memories(
 
 
 def _needed_columns(rule: ProductionRule) -> frozenset[Variable]:
-    """All of an instance-oriented rule, which tells instances apart; those of the heads else."""
+    """All of an instance-oriented rule, which tells instances apart; those of the heads else, and
+    one if there is none."""
     if rule.firing is Firing.INSTANCE or rule.calls:
         return frozenset(rule.columns)
-    return frozenset(t for head in rule.heads for t in head.terms if isinstance(t, Variable))
+    read = frozenset(t for head in rule.heads for t in head.terms if isinstance(t, Variable))
+    return read or frozenset(rule.columns[:1])
 
 
 def _memory(

@@ -21,6 +21,7 @@ from harken.cli.options import (
     Story,
     language_name,
 )
+from harken.cli.program_texts import read_program
 from harken.cli.reporting import reported, writer
 from harken.cli.sessions import command_line_spark, open_database, settings_of
 
@@ -51,8 +52,10 @@ def shell(
 
 
 def explain(
-    name: Annotated[str, typer.Argument(help="A rule, view, relation or function.")],
-    db: DatabaseFile,
+    name: Annotated[
+        str, typer.Argument(help="A rule, view, relation or function; or a program, FILE.dl.")
+    ],
+    db: DatabaseFile = ":memory:",
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Also show its clauses, differentials and SQL.")
     ] = False,
@@ -60,7 +63,12 @@ def explain(
         ExplainFormat, typer.Option("--format", help="The output format.")
     ] = ExplainFormat.TEXT,
 ) -> None:
-    """Show what a view or rule reads, how its changes are found, and what is stored for it."""
+    """Show what a view or rule reads, how its changes are found, and what is stored for it; of a
+    program of production rules, what its rules do to each other and what is worth storing."""
+    if Path(name).suffix == ".dl" and db == ":memory:":
+        with reported(Format.TEXT, lambda: name), harken.connect() as database:
+            print(database.program(read_program(name).text).explain())
+        return
     with harken.connect(db, read_only=True, spark=command_line_spark) as database:
         print(database.explain(name, verbose=verbose, format=format.value))
 
