@@ -43,3 +43,38 @@ def test_what_is_wrong_is_said(command: Command, prices: Path, path: str) -> Non
     assert "no scripts" in command(*given, "--sql").err
     assert command(*given).code == 0
     assert "exists" in command(*given).err
+
+
+def test_a_project_declares_sources(
+    command: Command, prices: Path, path: str, tmp_path: Path
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "harken.yml").write_text("name: shop\n")
+    source = f"CREATE SOURCE price USING json OPTIONS (path '{prices}') KEY (id)"
+    (project / "a.sql").write_text(f"CREATE VIEW dear AS SELECT id FROM price;\n{source};\n")
+    database = ("--db", path)
+    assert command("apply", project, *database).code == 0
+    assert "nothing to do" in command("apply", project, *database).out
+    assert command("query", "SELECT * FROM dear", "--format", "csv", *database).out == "id\n1\n2\n"
+    (project / "a.sql").write_text(f"{source} POLL EVERY 1 MINUTE;\n")
+    assert command("apply", project, *database).code == 0
+    assert "POLL EVERY 1 MINUTE" in command("source", "show", "price", *database).out
+    (project / "a.sql").write_text("")
+    assert command("apply", project, *database).code == 0
+    assert command("source", "list", *database).out == ""
+
+
+def test_the_pipeline_reads_sources(command: Command, prices: Path, path: str) -> None:
+    database = ("--db", path)
+    command("source", "add", "price", "json", f"path={prices}", "--key", "id", *database)
+    prices.write_text(json.dumps([{"id": 1, "price": 2.5}]))
+    assert "price: ok, +1 −2" in command("pipeline", "run", *database).out
+    assert "price: ok, 1 rows" in command("pipeline", "status", *database).out
+    prices.write_text("[")
+    (line,) = [
+        each
+        for each in command("pipeline", "run", "--format", "json", *database).results
+        if each["kind"] == "source"
+    ]
+    assert (line["name"], line["state"]) == ("price", "suspect")

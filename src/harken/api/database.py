@@ -594,9 +594,18 @@ class Database:
         )
 
     @exclusive
-    def step(self, *, strict: bool = True, warn: Callable[[str], None] | None = None) -> Step:
+    def step(
+        self,
+        *,
+        strict: bool = True,
+        sources: bool = True,
+        warn: Callable[[str], None] | None = None,
+    ) -> Step:
         """Process what has changed in the inputs since the last step, in one transaction with
         everything that rules do in response.
+
+        All outside sources are read and taken in, too, unless `sources` is false; the step's
+        `sources` says what each did. One that fails keeps its rows, and the others go on.
 
         A file in a directory that cannot be read is an error. With `strict=False` it is set aside
         until it changes, and the step's `set_aside` names it.
@@ -607,7 +616,7 @@ class Database:
         """
         if warn is not None:
             check_callable(warn, "warn")
-        step = self._lake.step(strict=strict)
+        step = self._lake.step(strict=strict, sources=sources)
         for name, sentence in step.left_out.items():
             _issue(f"{name}: {sentence}", warn, LakeWarning)
         return step

@@ -131,9 +131,10 @@ class LakeTables:
             available_now=available_now,
         )
 
-    def step(self, *, strict: bool) -> Step:
+    def step(self, *, strict: bool, sources: bool) -> Step:
         internals = self._internals
         check_flag(strict, "strict")
+        check_flag(sources, "sources")
         internals.check_open()
         internals.check_committed("a step is a transaction of its own")
         return take_step(
@@ -143,6 +144,7 @@ class LakeTables:
             internals.rules,
             internals.sources,
             strict=strict,
+            outside=sources,
         )
 
     def flush(self) -> None:

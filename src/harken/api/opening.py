@@ -24,6 +24,7 @@ from harken.continual.content_triggers import ContentTriggers
 from harken.continual.continual_queries import ContinualQueries
 from harken.database.catalog import Catalog
 from harken.database.due_clock import DueClock
+from harken.database.function_tables import is_asked
 from harken.database.language_names import PYTHON
 from harken.database.objects import Objects
 from harken.database.reactions import Reactions
@@ -48,6 +49,7 @@ from harken.statements.amosql.build import syntax_of
 from harken.statements.amosql.rule_definitions import AmosqlRules
 from harken.statements.datalog.production_programs import compile_text
 from harken.statements.language_registry import language_named
+from harken.statements.sql.asked_needs import ask
 from harken.statements.sql.compiled_continual import query_compiler, stop_tester
 from harken.statements.sql.constraint_queries import compile_constraints
 from harken.statements.sql.content_conditions import SqlTriggers
@@ -101,6 +103,7 @@ def _assemble(runtime: Runtime) -> Internals:
     content.block = transactions.block
     runtime.due_work.register(content)
     sources = SessionSources(runtime, transactions)
+    runtime.asked_rows = lambda name: sources.work.asked.rows(name)
     _register_due_work(runtime, transactions, continual, sources, rules)
     return Internals(
         runtime,
@@ -173,5 +176,7 @@ def _after_reload(runtime: Runtime) -> None:
     runtime.engine.attach(runtime.catalog.stored_relations())
     for function in runtime.catalog.functions():
         # A missing one raises an error when it is used.
-        if function.kind is FunctionKind.FOREIGN and function.language != PYTHON:
+        if is_asked(function):
+            ask(runtime, function)
+        elif function.kind is FunctionKind.FOREIGN and function.language != PYTHON:
             foreign.register_declared(runtime, function, syntax_of(function))

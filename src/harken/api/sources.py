@@ -104,6 +104,13 @@ class Sources:
         return [self._status(each) for each in self._sources.records.all()]
 
     @exclusive
+    def news(self) -> builtins.list[Refreshed]:
+        """What the readings by the clock did since the last call, oldest first."""
+        found = [_refreshed(each) for each in self._sources.news]
+        self._sources.news.clear()
+        return found
+
+    @exclusive
     def describe(self, name: str) -> Mapping[str, Any]:
         """What DESCRIBE SOURCE shows."""
         self._internals.look()

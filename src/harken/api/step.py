@@ -60,13 +60,15 @@ def take_step(
     sources: SessionSources,
     *,
     strict: bool = True,
+    outside: bool = True,
 ) -> Step:
     """Process all changes of the inputs, in a transaction of its own. If a file in a directory
-    cannot be read, a `strict` step fails; otherwise the file is set aside."""
+    cannot be read, a `strict` step fails; otherwise the file is set aside. Outside sources are
+    read, too, unless `outside` is false."""
     started = time.monotonic()
     fired = rules.firings()
     views: dict[str, float] = {}
-    rounds = sources.work.rounds if sources.records.all() else None
+    rounds = sources.work.rounds if outside and sources.records.all() else None
     gathered = None if rounds is None else rounds.gather_all()
     network.timing = views
     try:

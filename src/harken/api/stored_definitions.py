@@ -18,10 +18,12 @@ from harken.statements.declaration import (
     MATERIALIZED,
     RELATION,
     RULE,
+    SOURCE,
     TABLE,
     TYPE,
     VIEW,
 )
+from harken.statements.records import is_mirror
 from harken.values.types import SYSTEM_TYPES
 
 
@@ -79,10 +81,13 @@ def _functions(
             )
             if position in keyed
         )
-        yield Definition(_kind(each), name, each.text, table.columns, key, named.get(each.id))
+        stored_as = None if is_mirror(each) else named.get(each.id)  # it is read again
+        yield Definition(_kind(each), name, each.text, table.columns, key, stored_as)
 
 
 def _kind(function: Function) -> str:
+    if is_mirror(function):
+        return SOURCE
     if function.language == SQL:
         if function.materialized:
             return MATERIALIZED

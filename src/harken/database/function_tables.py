@@ -6,10 +6,11 @@ arguments are its key.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from harken.database.catalog import Catalog
+from harken.database.dependency_order import dependents_in_order
 from harken.database.language_names import DATALOG, SQL
 from harken.errors import NameFault
 from harken.ir.relations import Column
@@ -121,8 +122,25 @@ def is_table(function: Function) -> bool:
     )
 
 
+def is_asked(function: Function) -> bool:
+    """Is it a source without a mirror, which is asked when a query reads it?"""
+    is_source = function.language == SQL and function.text.startswith("CREATE SOURCE ")
+    return function.kind is FunctionKind.FOREIGN and is_source
+
+
+def asked_below(catalog: Catalog, names: Collection[str]) -> str | None:
+    """A source without a mirror that one of these reads, directly or not."""
+    for function in catalog.functions():
+        if is_asked(function):
+            above = {each.name for each in dependents_in_order(catalog, function.name)}
+            if function.name in names or above & set(names):
+                return function.name
+    return None
+
+
 def is_view_of_sql(function: Function) -> bool:
-    return function.language == SQL and not is_table(function)
+    is_derived = function.kind is not FunctionKind.FOREIGN
+    return function.language == SQL and is_derived and not is_table(function)
 
 
 def declared_order(function: Function, names: Sequence[str]) -> Function:

@@ -115,6 +115,8 @@ class Runtime:
     leave broken in between is looked at when all have changed (`statements.redefinition`)."""
     immediate_rules: bool = False
     """Whether any active rule acts after each statement."""
+    asked_rows: Callable[[str], Sequence[tuple[Any, ...]]] = lambda name: ()
+    """The rows of a source without a mirror."""
     due_work: Agenda = field(default_factory=Agenda)
     """What is to be done when its time comes."""
     secrets: Secrets = field(init=False)

@@ -52,6 +52,7 @@ class DueSources:
         groups = work.log.groups()
         servers = [key for key in groups if self._looks.get(key, 0) <= moment]
         found = work.rounds.run(polled, servers)
+        self._sources.news.extend(found)
         groups = work.log.groups()
         for key in servers:
             if key in groups:

@@ -114,11 +114,13 @@ def mirror_function(definition: SourceDefinition, layout: Layout) -> Function:
         for name, each in zip(layout.names, columns, strict=True)
     ]
     by_name = {each.name: each for each in named}
+    if definition.alone:  # rows are counted as the source gives them
+        layout = replace(layout, key=())
     function = Function(
         name=definition.name,
         parameters=tuple(by_name[each] for each in layout.key),
         results=tuple(each for each in named if each.name not in layout.key),
-        kind=FunctionKind.STORED,
+        kind=FunctionKind.FOREIGN if definition.alone else FunctionKind.STORED,
         bag=not layout.key,
         text=definition.text,
         language=SQL,

@@ -5,6 +5,7 @@ Every session has this; the work (Arrow, drivers) is loaded at the first use of 
 
 from __future__ import annotations
 
+from collections import deque
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,12 +16,17 @@ from harken.packages import needs
 
 if TYPE_CHECKING:
     from harken.intake.source_work import SourceWork
+    from harken.intake.taking_in import Taken
+
+MOST_NEWS = 10_000
 
 
 class SessionSources:
     def __init__(self, runtime: Runtime, transactions: Transactions) -> None:
         self._runtime, self._transactions = runtime, transactions
         self.records = SourceRecords(runtime.engine.connection.records)
+        self.news: deque[Taken] = deque(maxlen=MOST_NEWS)
+        """What readings that were due did, for whoever shows it."""
 
     @cached_property
     def work(self) -> SourceWork:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, SourceFault
+from harken.intake.asked_sources import AskedSources
 from harken.intake.followed_servers import FollowedServer, is_followed, server_key
 from harken.intake.log_intake import LogIntake
 from harken.intake.mirror_columns import column_type, key_candidates, layout_of, mirror_function
@@ -39,6 +40,7 @@ from harken.ir.schema import Function
 from harken.sources.outside import OutsideSchema
 
 SAMPLE = 10
+POLL = "poll"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class SourceWork:
         self.intake = Intake(runtime)
         self.failures = SourceFailures(runtime, self.intake, self.open)
         self.log = LogIntake(runtime, self.intake, self.open)
+        self.asked = AskedSources(runtime, self.intake.records, self.open)
         self.leftovers = SourceLeftovers(runtime.engine.connection.records, transactions, self.log)
         self.rounds = SourceRounds(
             runtime,
@@ -135,6 +138,8 @@ class SourceWork:
         source = self.open.make(definition)
         try:
             opened = source.opened()
+            if definition.alone:
+                return self._prepare_asked(definition, source)
             followed = opened.followed is not None
             reading = self._start(definition, source) if followed else source.read(None, 1)
             assert reading.schema is not None
@@ -147,6 +152,20 @@ class SourceWork:
         except BaseException:
             source.close()
             raise
+
+    def _prepare_asked(self, definition: SourceDefinition, source: OpenSource) -> Prepared:
+        """A source without a mirror is only looked at."""
+        opened, schema = source.opened(), source.schema()
+        if opened.polled is None:
+            raise SourceFault(
+                f"a {source.kind.title} cannot be asked, only followed: leave MIRROR none out",
+                code="bad-option",
+            )
+        layout = layout_of(definition, schema, source.shared["take"] or (), opened)
+        layout = replace(layout, followed=False, capture=POLL)
+        return Prepared(
+            definition, layout, mirror_function(definition, layout), _without_rows(schema), source
+        )
 
     def _check_log(self, prepared: Prepared, schema: OutsideSchema) -> None:
         try:
@@ -193,7 +212,8 @@ class SourceWork:
     def fill(self, prepared: Prepared) -> None:
         """The mirror exists and is empty: give it its first rows, and write the record."""
         intake, reading, name = self.intake, prepared.reading, prepared.definition.name
-        count = intake.fill(intake.mirror(name), prepared.layout, reading)
+        alone = prepared.definition.alone
+        count = 0 if alone else intake.fill(intake.mirror(name), prepared.layout, reading)
         now = stored_moment(intake.now)
         progress = Progress(
             State.OK, now, read=now, changed=now, rows=count, set_aside=dict(reading.set_aside)
@@ -233,6 +253,11 @@ class SourceWork:
         """Read a source now and take in what changed, in the open transaction or in one of its
         own. Of a server that is followed, all of its sources: its transactions stay whole."""
         record = self.records.get(name)
+        if record.definition.alone:
+            raise SourceFault(
+                f"{name} has no mirror, so there is nothing to refresh: queries read it",
+                code="bad-option",
+            )
         gathered = self.rounds.gather([name])
         try:
             if gathered.faults:

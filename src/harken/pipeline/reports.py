@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Protocol
 
 from harken.api.lake_tables import InputStatus
 from harken.api.step import Step
@@ -13,6 +13,23 @@ from harken.database.changes import Change
 from harken.database.json_values import NameObject
 from harken.database.results import Result, to_json
 from harken.sources.registry import kind_named
+
+
+class Reading(Protocol):
+    """What a reading of a source did."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def plus(self) -> int: ...
+    @property
+    def minus(self) -> int: ...
+    @property
+    def why(self) -> str: ...
+    @property
+    def recovered(self) -> bool: ...
 
 
 def step_line(step: Step, changes: Iterable[Change] = ()) -> str:
@@ -95,6 +112,37 @@ def step_json(step: Step, changes: Iterable[Change], name: NameObject) -> list[s
 def step_set_aside(step: Step) -> list[tuple[str, str]]:
     """The files that a step could not read, each with the reason."""
     return [each for files in step.set_aside.values() for each in files.items()]
+
+
+def source_lines(readings: Iterable[Reading], *, as_json: bool) -> list[str]:
+    """A line for each reading that changed something, failed, or was the first good one again.
+
+    >>> source_lines([Refreshed("weather", "ok", 3, 1, "", True)], as_json=False)
+    ['weather: ok, +3 −1, answers again']
+    """
+    told = [e for e in readings if e.plus or e.minus or e.why or e.recovered]
+    if as_json:
+        return [
+            to_json(
+                {
+                    "kind": "source",
+                    "name": each.name,
+                    "state": str(each.state),
+                    "plus": each.plus,
+                    "minus": each.minus,
+                    "why": each.why,
+                    "recovered": each.recovered,
+                }
+            )
+            for each in told
+        ]
+    return [
+        f"{each.name}: {each.state}"
+        + (f", +{each.plus:,} −{each.minus:,}" if each.plus or each.minus else "")
+        + (", answers again" if each.recovered else "")
+        + (f": {each.why}" if each.why else "")
+        for each in told
+    ]
 
 
 def _change_json(change: Change, name: NameObject) -> str:

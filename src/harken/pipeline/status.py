@@ -14,6 +14,7 @@ from harken.pipeline.reports import HEADINGS, moment, status_cells, status_json
 
 def show_status(database: harken.Database, *, as_json: bool) -> None:
     status = database.lake_status()
+    show_sources(database, as_json=as_json)
     inputs, at = status.relations, status.last_step
     if as_json:
         for each in inputs:
@@ -25,6 +26,34 @@ def show_status(database: harken.Database, *, as_json: bool) -> None:
     _show_inputs(inputs, at)
     for outbox in database.outboxes():
         print(outbox)
+
+
+def show_sources(database: harken.Database, *, as_json: bool) -> None:
+    for each in database.sources.list():
+        if as_json:
+            print(
+                to_json(
+                    {
+                        "kind": "source",
+                        "name": each.name,
+                        "state": each.state,
+                        "rows": each.rows,
+                        "read_at": _iso(each.read_at),
+                        "changed_at": _iso(each.changed_at),
+                        "next_try": _iso(each.next_try),
+                        "why": each.why,
+                    }
+                )
+            )
+            continue
+        following = "followed" if each.next_try is None else f"next {each.next_try:%H:%M:%S}"
+        changed = "" if each.changed_at is None else f", changed {each.changed_at:%H:%M:%S}"
+        why = f": {each.why}" if each.why else ""
+        print(f"{each.name}: {each.state}, {each.rows:,} rows{changed}, {following}{why}")
+
+
+def _iso(at: datetime.datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
 
 
 def _show_inputs(inputs: Sequence[InputStatus], at: datetime.datetime | None) -> None:

@@ -22,7 +22,7 @@ from harken.api.step import Step
 from harken.consumers.monitors.subscription import Subscription
 from harken.database.changes import Change
 from harken.errors import HarkenError
-from harken.pipeline.reports import due_lines, step_json, step_line, step_set_aside
+from harken.pipeline.reports import due_lines, source_lines, step_json, step_line, step_set_aside
 
 SHOW_AFTER = 0.5
 """Seconds after which a load shows a progress bar."""
@@ -74,11 +74,13 @@ def keep_running(
             for each in Signals:
                 signal.signal(each, stop.handle)
             views.refresh()
-            step = _step_unless_locked(database, strict)
+            step = _step_unless_locked(database, strict)  # sources have schedules of their own
             changes = views.changes()
             if step is not None and step.taken:
                 _report(database, step, changes, as_json)
             due_in = _do_due(scheduler)
+            for line in source_lines(database.sources.news(), as_json=as_json):
+                print(line, flush=True)
             lines = due_lines(views.changes(), database.name_of, as_json=as_json)
             if lines:
                 print("\n".join(lines), flush=True)
@@ -129,16 +131,16 @@ class Stop:
 def _step_unless_locked(database: harken.Database, strict: bool) -> Step | None:
     """None if another process is writing: the next round tries again."""
     try:
-        return _step(database, strict)
+        return _step(database, strict, sources=False)
     except HarkenError as error:
         if error.code != "locked":
             raise
         return None
 
 
-def _step(database: harken.Database, strict: bool = True) -> Step:
+def _step(database: harken.Database, strict: bool = True, *, sources: bool = True) -> Step:
     with _progress(database):
-        return database.step(strict=strict, warn=_warn)
+        return database.step(strict=strict, sources=sources, warn=_warn)
 
 
 @contextmanager
@@ -172,6 +174,8 @@ def _report(database: harken.Database, step: Step, changes: list[Change], as_jso
     for file, reason in step_set_aside(step):
         print(f"[bad-file] {reason}\nhint: {file} is set aside until it changes", file=sys.stderr)
     lines = [step_line(step, changes)]
+    if step.sources:
+        print("\n".join(source_lines(step.sources.values(), as_json=as_json)), flush=True)
     if as_json:
         lines = step_json(step, changes, database.name_of)
     print("\n".join(lines), flush=True)

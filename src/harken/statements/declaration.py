@@ -14,7 +14,7 @@ from harken.errors import LanguageError, Span
 
 TABLE, VIEW, MATERIALIZED = "table", "view", "materialized view"
 TYPE, FUNCTION, RULE, ACTIVATION = "type", "function", "rule", "activation"
-RELATION, FACT = "relation", "fact"
+RELATION, FACT, SOURCE = "relation", "fact", "source"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from harken.database.language_names import SQL
 from harken.errors import SafetyFault
-from harken.ir.schema import Function, FunctionKind
+from harken.ir.schema import Function
 
 RECORDS = frozenset({"detached_actions(integer)"})
 BOARDS = frozenset({"source_update(charstring,charstring)", "source_state(charstring)"})
@@ -23,11 +23,7 @@ def is_record(function: Function | None) -> bool:
 
 def is_mirror(function: Function) -> bool:
     """Is it the relation of an outside source?"""
-    return (
-        function.language == SQL
-        and function.kind is FunctionKind.STORED
-        and function.text.startswith(MIRROR)
-    )
+    return function.language == SQL and function.text.startswith(MIRROR)
 
 
 def is_read_only(function: Function) -> bool:

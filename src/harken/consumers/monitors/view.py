@@ -22,6 +22,7 @@ from typing import Any
 from harken.calculus.clock import with_clock
 from harken.consumers.monitors.restriction import Conditions, Restriction, constant_variable
 from harken.database.catalog import Catalog
+from harken.database.function_tables import asked_below
 from harken.database.shared_errors import cannot_be_watched
 from harken.database.system import parameters_relation
 from harken.errors import NameFault, SafetyFault, TypeFault
@@ -284,6 +285,13 @@ def _types(relation: Relation) -> tuple[Type, ...]:
 
 
 def _check(program: Program, function: Function, catalog: Catalog) -> None:
+    asked = asked_below(catalog, [function.name])
+    if asked is not None:
+        raise SafetyFault(
+            f"{asked} has no mirror, so nobody learns when it changes",
+            code="unsafe",
+            hint="create the source without MIRROR none to watch it",
+        )
     try:
         prepare(program, catalog.hierarchy)
     except SafetyFault as error:

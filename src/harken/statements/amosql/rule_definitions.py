@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from harken.consumers.rules.definition import CompiledRule, Rule
 from harken.consumers.rules.rules import Rules
 from harken.database.catalog import Catalog
+from harken.database.function_tables import asked_below
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
 from harken.database.shared_errors import cannot_be_watched
@@ -69,6 +70,14 @@ def create_rule(runtime: Runtime, rules: Rules, node: syntax.CreateRule, text: s
         )
     rule = rule_of(node, text, 0, catalog)
     compiled = compile_rule(rule, runtime.engine, catalog, node)
+    asked = asked_below(catalog, compiled.dependencies.functions)
+    if asked is not None:
+        raise SafetyFault(
+            f"{asked} has no mirror, so nobody learns when it changes",
+            code="unsafe",
+            span=node.span,
+            hint="create the source without MIRROR none",
+        )
     if rule.coupling == "detached":
         rules.detached.declare()
     runtime.engine.create(rule.activations)

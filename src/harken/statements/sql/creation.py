@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from harken.database.function_tables import SqlTables
+from harken.database.function_tables import SqlTables, asked_below
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
 from harken.database.stored_functions import store
@@ -140,6 +140,14 @@ def _create_view(runtime: Runtime, statement: Statement, known: Function | None)
             hint="only WITH RECURSIVE allows a query to mention itself",
         )
     refuse_circle(catalog, function.name, mentioned)
+    asked = asked_below(catalog, mentioned) if function.materialized else None
+    if asked is not None:
+        raise LanguageError(
+            f"{asked} has no mirror, so nobody learns when it changes",
+            code="unsupported",
+            span=statement.span,
+            hint="create a view that is not materialized, or the source without MIRROR none",
+        )
     function = replace(function, relation=relation_of(function))
     made = None
     if not function.materialized:

@@ -8,9 +8,11 @@ from sqlglot import exp
 
 from harken.errors import SyntaxFault
 from harken.lang.sql.parser import DIALECT, Statement, statements
+from harken.lang.sql.source_statements import SourceWords, source_words, text_of
 from harken.statements.declaration import (
     MATERIALIZED,
     SEEDS,
+    SOURCE,
     TABLE,
     VIEW,
     Declaration,
@@ -29,6 +31,10 @@ def declarations(text: str) -> Iterator[Declaration]:
             if str(node.args.get("kind", "")).upper() != "INDEX":  # Harken makes its own
                 yield _declaration(statement, node)
             continue
+        words = source_words(node)
+        if words is not None and words.verb == "create":
+            yield _source(statement, words)
+            continue
         word = statement.text.split()[0].upper()
         if isinstance(node, CHANGES):
             raise not_declared(f"{word} of rows", statement.span, SEEDS)
@@ -39,6 +45,18 @@ def declarations(text: str) -> Iterator[Declaration]:
             hint = "take its CREATE out of the project: what a project no longer has is dropped"
             raise not_declared(word, statement.span, hint)
         raise not_declared(word, statement.span)
+
+
+def _source(statement: Statement, words: SourceWords) -> Declaration:
+    return Declaration(
+        kind=SOURCE,
+        name=words.name,
+        span=statement.span,
+        meaning=text_of(words),
+        parts=(Part(statement.text, statement.offset),),
+        removal=f"DROP SOURCE `{words.name}`",
+        called=frozenset({words.name}),
+    )
 
 
 def _declaration(statement: Statement, node: exp.Create) -> Declaration:

@@ -281,6 +281,11 @@ class SqlSession:
         if words is not None:
             self._sources.run(words)
             return
+        with self._sources.asking(statement):
+            self._carry_out(statement)
+
+    def _carry_out(self, statement: Statement) -> None:
+        node = statement.node
         match node:
             case Granting(verb="SHOW"):
                 self._transactions.look()

@@ -6,12 +6,12 @@ source takes as long as the network takes, so it comes before the transaction.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from harken.database.function_tables import SqlTables, table_of
+from harken.database.function_tables import SqlTables, is_asked, table_of
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
 from harken.database.stored_functions import store
@@ -28,12 +28,14 @@ from harken.intake.source_records import (
     stored_moment,
 )
 from harken.ir.schema import Function
+from harken.lang.sql.parser import Statement
 from harken.lang.sql.source_statements import SourceWords, every_text, text_of
 from harken.lang.sql.type_names import type_name
 from harken.sources.kinds import outside_kind
 from harken.statements.declaring import check_name
 from harken.statements.dependents import recheck
 from harken.statements.records import is_mirror
+from harken.statements.sql.asked_needs import ask, needs_of
 from harken.statements.sql.dropping import drop_function
 from harken.statements.sql.view_clauses import kind_of
 from harken.values.types import INTEGER, TEXT, TIMESTAMP
@@ -62,6 +64,7 @@ class SourceDefinitions:
         self, runtime: Runtime, transactions: Transactions, sources: SessionSources
     ) -> None:
         self._runtime, self._transactions, self._sources = runtime, transactions, sources
+        self._epoch, self._has_asked = -1, False
 
     def run(self, words: SourceWords) -> None:
         match words.verb:
@@ -116,10 +119,23 @@ class SourceDefinitions:
         runtime, name = self._runtime, prepared.definition.name
         runtime.reactions.before_schema_change({name})
         self._sources.work.intake.board.declare()
-        made = store(runtime, prepared.function, in_lake=prepared.definition.in_lake, resident=True)
+        definition = prepared.definition
+        if definition.alone:
+            made = runtime.catalog.add_function(prepared.function, Dependencies())
+            ask(runtime, made)
+        else:
+            made = store(
+                runtime, prepared.function, in_lake=self._is_large(prepared), resident=True
+            )
         self._sources.work.fill(prepared)
         recheck(runtime, name, skip=made.id)
         runtime.reactions.synchronise()
+
+    def _is_large(self, prepared: Prepared) -> bool:
+        """Does its mirror go to the lake?"""
+        most = self._runtime.settings["source_lake_rows"]
+        rows = prepared.reading.rows
+        return prepared.definition.in_lake or bool(most and rows is not None and len(rows) > most)
 
     def drop(self, words: SourceWords) -> None:
         self._transactions.look()
@@ -168,6 +184,30 @@ class SourceDefinitions:
         if self._transactions.active:
             return self._transactions.statement()
         return self._transactions.block()
+
+    # --- sources without a mirror ---
+
+    @property
+    def has_asked(self) -> bool:
+        """Are there sources that queries ask?"""
+        epoch = self._runtime.catalog.epoch
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self._has_asked = any(map(is_asked, self._runtime.catalog.functions()))
+        return self._has_asked
+
+    @contextmanager
+    def asking(self, statement: Statement) -> Iterator[None]:
+        """A statement that may read them: what it needs is asked for."""
+        if not self.has_asked:
+            yield
+            return
+        with self._sources.work.asked.statement(needs_of(statement, self._runtime)) as answers:
+            yield
+            if statement.explained:
+                found = [(line,) for each in answers for line in each.lines()]
+                if found:
+                    self._runtime.emit("rows", ("sources",), found, (TEXT,))
 
     # --- answers ---
 
@@ -220,7 +260,9 @@ class SourceDefinitions:
             "changed": _shown(progress.changed),
             "next try": "followed" if record.due == FOLLOWED else _shown(record.due),
         }
-        if function is not None and function.relation is not None:
+        if function is not None and is_asked(function):
+            found["mirror"] = "none: queries read the source"
+        elif function is not None and function.relation is not None:
             in_lake = self._runtime.engine.is_in_lake(function.relation)
             found["mirror"] = "in the lake" if in_lake else "in the database file"
         if progress.why:

@@ -1,0 +1,15 @@
+"""What a statement needs of a source that is asked when it is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harken.sources.outside import Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """In the names of the relation; without `columns`, all of them."""
+
+    columns: tuple[str, ...] | None = None
+    conditions: tuple[Condition, ...] = ()
