@@ -128,7 +128,6 @@ def test_everything_else_is_for_operators(db, tmp_path):
         for call in (
             lambda: db.amosql("create function f() -> integer as 1;"),
             lambda: db.datalog(".decl a(x: number)"),
-            lambda: db.run_program("sql", "SELECT * FROM secret"),
             lambda: db.backup(tmp_path / "b"),
             lambda: db.function("secret"),
             lambda: db.explain("secret"),

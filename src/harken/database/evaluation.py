@@ -94,7 +94,7 @@ def decode_rows(
     rows: list[tuple[Any, ...]], types: Sequence[Type], home: str | None = None
 ) -> list[tuple[Any, ...]]:
     """Decode stored rows; objects that leave Harken carry their `home`."""
-    turns = _turns(tuple(types), home)
+    turns = _turns(tuple([(type_, type_.nullable) for type_ in types]), home)
     if turns is None or not rows:
         return rows
     return [
@@ -104,9 +104,10 @@ def decode_rows(
 
 
 @lru_cache(maxsize=1024)
-def _turns(types: tuple[Type, ...], home: str | None) -> list[Any] | None:
-    """What decodes each column; None if every value is stored as it is."""
-    turns = [_turn(type_, home) for type_ in types]
+def _turns(types: tuple[tuple[Type, bool], ...], home: str | None) -> list[Any] | None:
+    """What decodes each column; None if every value is stored as it is. Types are equal whether
+    NULL may stand there or not, and are decoded differently, so that is part of the key."""
+    turns = [_turn(type_, home) for type_, _ in types]
     return turns if any(turns) else None
 
 
