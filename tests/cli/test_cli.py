@@ -485,6 +485,9 @@ def test_explain_helps_where_it_cannot(command: Command, shop: Path) -> None:
     assert unknown.err.startswith("[unknown-function]")
     assert "twice" in unknown.err
     assert command("explain", "twice", "--db", shop, "--format", "svg").out.startswith("<svg")
+    missing = command("explain", "twice", "--db", shop.with_name("none.db"))
+    assert "[cannot-open]" in missing.err
+    assert not shop.with_name("none.db").exists()
 
 
 def test_explain_of_a_program_of_production_rules(command: Command, tmp_path: Path) -> None:
@@ -494,9 +497,6 @@ def test_explain_of_a_program_of_production_rules(command: Command, tmp_path: Pa
     assert "r : set-oriented, changes {+b}" in outcome.out
     file.write_text("rule r: nothing(x) -> b(x).")
     assert "unknown-relation" in command("explain", str(file)).err
-    missing = command("explain", "twice", "--db", shop.with_name("none.db"))
-    assert "[cannot-open]" in missing.err
-    assert not shop.with_name("none.db").exists()
 
 
 def test_doctor_finds_the_resident_engine_well(command: Command) -> None:
