@@ -61,8 +61,9 @@ NEEDS = {
     ("many-rules", "<= 1.2"),
     ("many-activations", "<= 1.2"),
     ("subscribers", "<= 1.2"),
+    ("cq", "<= 1.5"),
 }
-SIZES = {"inventory": [100, 200], "many-rules": [12], "subscribers": [12]}
+SIZES = {"inventory": [100, 200], "many-rules": [12], "subscribers": [12], "cq": [10, 20]}
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +84,7 @@ def test_every_line_keeps_the_contract(measured: list[Figure]) -> None:
     for line in map(json.loads, (figure.json_line() for figure in measured)):
         assert list(line)[:5] == ["kind", "name", "params", "measure", "value"]
         assert line["kind"] == "bench"
-        assert {"items", "rules", "activations", "subscribers"} & set(line["params"])
+        assert {"items", "rules", "activations", "subscribers", "queries"} & set(line["params"])
         assert line["value"] > 0
         assert list(line)[5:] in ([], ["needs", "holds"])
         if "needs" in line:

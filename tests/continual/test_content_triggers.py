@@ -436,3 +436,38 @@ def test_a_trigger_can_be_altered(watched: Watched) -> None:
     install(watched, "WHEN price DECBYP 5")
     watched.sql("ALTER CONTINUAL QUERY q TRIGGER WHEN price INCBYP 5")
     assert fired(watched, price("IBM", 50), price("BAY", 20)) == [["BAY"]]
+
+
+def test_the_query_reads_the_rows_that_triggered_it(planes: Watched) -> None:
+    """Tell me the flight number whenever a plane has been in this sector for so long."""
+    trigger = "WHEN plane.sector = 5 FOR MORE THAN 5 MINUTES"
+    install(planes, trigger, "SELECT flight FROM triggered")
+    (done,) = planes.run(minutes=6)
+    assert done.inserted == [("LH1",)]
+    planes.sql("UPDATE plane SET sector = 1 WHERE flight = 'LH1'")
+    planes.sql("UPDATE plane SET sector = 5")
+    (done,) = planes.run(minutes=6)
+    assert done.inserted == [("LH1",), ("SK2",)]
+    assert planes.run(minutes=6) == []
+
+
+def test_triggered_joins_other_tables(watched: Watched) -> None:
+    install(
+        watched,
+        "WHEN price DECBYP 5 STRATEGY naive",
+        "SELECT stock.symbol, triggered.price FROM stock JOIN triggered USING (company)",
+    )
+    watched.sql("INSERT INTO stock VALUES ('IB2', 'IBM', 7)")
+    watched.sql(price("IBM", 50))
+    (done,) = watched.run()
+    assert done.inserted == [("IB2", 50.0), ("IBM", 50.0)]
+    watched.sql("DELETE FROM stock WHERE symbol = 'IBM'")
+    assert watched.run() == []
+
+
+def test_a_deleted_row_has_triggered_with_its_previous_values(watched: Watched) -> None:
+    install(watched, "WHEN stock CHANGES", "SELECT symbol, price FROM triggered")
+    watched.sql(price("IBM", 50))
+    watched.sql("DELETE FROM stock WHERE symbol = 'BAY'")
+    (done,) = watched.run()
+    assert done.inserted == [("BAY", 10.5), ("IBM", 50.0)]

@@ -90,6 +90,7 @@ def _assemble(runtime: Runtime) -> Internals:
     content.queries = ContentQueries(continual)
     continual.kinds.register(content)
     continual.raise_signal = content.signal
+    continual.answers.triggered = content.triggered
     runtime.monitors = AllWatchers((monitors, continual, content))
     active = ActivePrograms(runtime, network, check_phase, lambda text: compile_text(text, runtime))
     programs = Programs(runtime, network, check_phase, active)

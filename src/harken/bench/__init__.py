@@ -11,6 +11,7 @@ sql         the queries of TPC-H as materialized views, against recomputing them
 statements  one small statement at a time, beside SQLite by hand and PostgreSQL
 serve       transactions a second over HTTP, beside a service that only echoes
 sources     outside data: first load, arriving changes, idle and polled sources, pages
+cq          a tick of a stock exchange, with 10 and with 10,000 continual queries that wait
 closure     recursive views over graphs, by each strategy, against recomputing them
 programs    programs of production rules under each policy, beside CLIPS
 counting    sets of rows with many derivations, by counting them, against differentials
@@ -35,6 +36,7 @@ from typing import Any
 from harken.bench import (
     closure,
     closure_lake,
+    continual_ticks,
     counting,
     lake,
     load,
@@ -71,6 +73,7 @@ BENCHMARKS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProx
         "closure": closure.figures,
         "counting": counting.figures,
         "programs": production_systems.figures,
+        "cq": continual_ticks.figures,
         "waves": waves.figures,
         "statements": statements.figures,
         "serve": serving.figures,
@@ -99,7 +102,9 @@ TPCH = frozenset({"sql", "sql-lake", "sql-lake-sweep", "sql-load", "sql-sweep"})
 SWEEPS = frozenset({"sql-lake-sweep", "sql-sweep"})
 """The benchmarks that compare changes of all sizes."""
 OVER_SIZES = (
-    frozenset({"inventory", "lake", "closure", "counting", *PARTS}) - TPCH - {"statements-profile"}
+    frozenset({"inventory", "lake", "closure", "counting", "cq", *PARTS})
+    - TPCH
+    - {"statements-profile"}
 )
 """The benchmarks that compare sizes with each other: they are given all sizes at once."""
 

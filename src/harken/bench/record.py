@@ -57,6 +57,7 @@ PUBLISHED = (
     Run("closure"),
     Run("closure-lake"),
     Run("counting"),
+    Run("cq"),
     Run("serve"),
     Run("waves"),
     Run("statements"),

@@ -165,7 +165,7 @@ def bench(
         list[str] | None,
         typer.Argument(
             help="point, load, query, inventory, many-rules, subscribers, lake, sql, closure, "
-            "counting, programs; all by default."
+            "counting, programs, cq; all by default."
         ),
     ] = None,
     items: Annotated[

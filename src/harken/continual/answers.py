@@ -11,16 +11,18 @@ Law: what `take` returns is the difference of the answers of two executions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from harken.continual.answer_places import AnswerPlaces, Selection, selection_of, summed
 from harken.continual.answer_records import FAILING, LOST, AnswerRecords
 from harken.continual.compiled_queries import CompiledQuery, Compiler
 from harken.continual.installed_queries import InstalledQueries, InstalledQuery
+from harken.continual.triggered_rows import holding
 from harken.database.runtime import Runtime
 from harken.errors import HarkenError, IntegrityError
-from harken.ir.relations import Column
+from harken.ir.relations import Column, Relation
 from harken.ir.schema import Function
 from harken.maintenance.watched import WatchedView
 from harken.planner.prepare import prepare
@@ -86,6 +88,8 @@ class Answers(Consumer):
         None if they could not be computed."""
         self._kept_so_far: dict[int, Counter[Row]] = {}
         """The changes of those answers before that."""
+        self.triggered: Callable[[InstalledQuery], Relation | None] = lambda query: None
+        """The relation of the rows for which the trigger of a query became true."""
         self._compiled: dict[tuple[int, str], tuple[int, CompiledQuery]] = {}
         self._prepared: tuple[int, set[str]] = (-1, set())
         """The views that are known to compile with the present catalog."""
@@ -96,16 +100,26 @@ class Answers(Consumer):
     def compiled(self, query: InstalledQuery, base: int = 0) -> CompiledQuery:
         """`base` is where the query starts in its statement, for the places of errors."""
         epoch = self._runtime.catalog.epoch
-        key = query.number, query.clauses.query
+        key = query.number, f"{query.clauses.query}\n{query.clauses.trigger}"
         known = self._compiled.get(key)
         if known is not None and known[0] == epoch:
             return known[1]
-        found = self._compile(query.clauses.query, f"continual query {query.number}", base)
+        owner = f"continual query {query.number}"
+        found = self._compile(query.clauses.query, owner, base, self.triggered(query))
         self._compiled[key] = epoch, found
         return found
 
-    def rows(self, query: InstalledQuery) -> Counter[Row]:
-        """The whole present answer."""
+    def rows(
+        self, query: InstalledQuery, triggered: Sequence[Mapping[str, Any]] = ()
+    ) -> Counter[Row]:
+        """The whole present answer, where these rows triggered it."""
+        relation = self.compiled(query).triggered
+        if relation is None:
+            return self._present(query)
+        with holding(self._runtime.engine, relation, triggered):
+            return self._present(query)
+
+    def _present(self, query: InstalledQuery) -> Counter[Row]:
         program = self.compiled(query).program
         plan = prepare(program, self._runtime.catalog.hierarchy)
         self._runtime.engine.measure()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from harken.ir.clauses import Definition, Program
-from harken.ir.relations import Column
+from harken.ir.relations import Column, Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,8 @@ class CompiledQuery:
     """The definitions that are the query's own, that of its rows first."""
     key: tuple[int, ...] | None = None
     """The positions of columns that are known to identify a row."""
+    triggered: Relation | None = None
+    """The relation of the rows for which its trigger became true, if the query reads it."""
     untold: str = ""
     """Why its changes cannot be followed; empty if they can."""
 
@@ -33,6 +35,9 @@ class CompiledQuery:
 
 
 class Compiler(Protocol):
-    def __call__(self, text: str, owner: str, base: int = 0) -> CompiledQuery:
+    def __call__(
+        self, text: str, owner: str, base: int = 0, triggered: Relation | None = None
+    ) -> CompiledQuery:
         """Compile a query with the present catalog. Relations that belong to it are named after
-        `owner`; `base` is where the text starts in its statement, for the places of errors."""
+        `owner`; `base` is where the text starts in its statement, for the places of errors. In
+        it, `triggered` means that relation."""

@@ -25,19 +25,23 @@ from harken.continual.event_looks import Fired, Look, News, clear_progress
 from harken.continual.event_states import EventState, EventStates
 from harken.continual.fired_rows import FiredRows
 from harken.continual.reference_values import ReferenceValues
+from harken.continual.relative_triggers import event_of
 from harken.continual.trigger_conditions import (
     SIGNALS,
     CompiledTrigger,
     Reference,
     TriggerFrontEnd,
     WatchedCondition,
+    columns_of,
     query_and_leaf,
     subscription,
 )
 from harken.continual.trigger_kinds import CONTENT, MOST_ROWS, Cause
+from harken.continual.triggered_rows import triggered_relation
 from harken.database.runtime import Runtime, Watcher
 from harken.database.subscription_parameters import Parameters
 from harken.errors import HarkenError, IntegrityError, Span
+from harken.ir.relations import Relation
 from harken.ir.schema import Function
 from harken.maintenance.watched import WatchedView
 from harken.propagation.consumer import Consumer
@@ -150,6 +154,14 @@ class ContentTriggers(Consumer):
 
     def _compiled(self, query: InstalledQuery) -> CompiledTrigger:
         return self._front_end.compile(str(query.clauses.trigger), query.clauses.query)
+
+    def triggered(self, query: InstalledQuery) -> Relation | None:
+        """The relation `triggered` of a query."""
+        trigger = event_of(query.clauses.trigger)
+        if not isinstance(trigger, ContentTrigger):
+            return None
+        compiled = self._front_end.compile(trigger.text, query.clauses.query)
+        return triggered_relation(query.number, list(columns_of(compiled).values()))
 
     def installed(self, query: InstalledQuery) -> None:
         trigger = self._compiled(query)

@@ -5,7 +5,7 @@
 
 The second is the layout of the thesis, which has no WHEN. There AND and OR after WHERE or GROUPBY
 join groups, and `^` joins conditions inside of a WHERE. After WHEN or WHILE a WHERE is that of SQL:
-it takes everything before it, and AND and OR in it belong to it.
+it takes everything before it, and AND and OR in it belong to it; so do GROUP BY and FOR MORE THAN.
 
 From weak to strong: ELSE, THEN, OR, AND, NOT.
 """
@@ -148,9 +148,11 @@ class _Parser:
         return parts[0] if len(parts) == 1 else All(tuple(parts))
 
     def _negation(self) -> Condition:
-        if self._words.takes("NOT"):
-            return Negation(self._negation())
-        return self._lasting(self._primary())
+        found = self._negated()
+        return self._lasting(found) if self._of_thesis else found
+
+    def _negated(self) -> Condition:
+        return Negation(self._negated()) if self._words.takes("NOT") else self._primary()
 
     def _lasting(self, part: Condition) -> Condition:
         start = self._words.span

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from harken.continual.compiled_queries import CompiledQuery, Compiler
 from harken.continual.installed_queries import InstalledQuery
+from harken.continual.triggered_rows import NAME
 from harken.database.function_tables import SqlTables
 from harken.database.runtime import Runtime
 from harken.errors import HarkenError, Span, SyntaxFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import stored_relations
+from harken.ir.relations import Relation
+from harken.ir.schema import Table
 from harken.lang.sql.parser import Statement, statements
+from harken.lang.sql.program_draft import Draft
+from harken.lang.sql.queries import new_translation
 from harken.lang.sql.random_calls import has_random_call
 from harken.planner.change_methods import moving
 from harken.planner.prepare import prepare
@@ -24,8 +29,13 @@ DRAWS = "it draws random numbers"
 
 
 def query_compiler(runtime: Runtime) -> Compiler:
-    def compile(text: str, owner: str, base: int = 0) -> CompiledQuery:
-        return _compiled(runtime, _query_of(text, base), text, owner)
+    def compile(
+        text: str, owner: str, base: int = 0, triggered: Relation | None = None
+    ) -> CompiledQuery:
+        statement = _query_of(text, base)
+        if triggered is None or not _reads(statement.node, SqlTables(runtime.catalog)):
+            return _compiled(runtime, statement, text, owner)
+        return _of_triggered(runtime, statement, owner, triggered)
 
     return compile
 
@@ -78,6 +88,52 @@ def _compiled(runtime: Runtime, statement: Statement, text: str, owner: str) -> 
         key=found.rows.relation.key,
         untold=untold,
     )
+
+
+def _reads(node: exp.Expr, tables: SqlTables) -> bool:
+    """Whether a query reads `triggered`, and means no table of that name."""
+    named = {each.name.lower() for each in node.find_all(exp.Table)}
+    return NAME in named and tables.function(NAME) is None
+
+
+def _of_triggered(
+    runtime: Runtime, statement: Statement, owner: str, triggered: Relation
+) -> CompiledQuery:
+    catalog = runtime.catalog
+    draft = Draft(statement, owner)
+    translation = new_translation(draft, _WithTriggered(SqlTables(catalog), triggered))
+    rows = translation.query(statement.node.copy())
+    refuse_equal_names([name.lower() for name in rows.names], "query", statement)
+    program = assemble(rows.relation, draft.definitions.values(), catalog)
+    prepare(program, catalog.hierarchy)
+    read = {each.name for each in stored_relations(program).values() if each.id != triggered.id}
+    return CompiledQuery(
+        program=program,
+        columns=tuple(
+            replace(column, name=name.lower())
+            for name, column in zip(rows.names, rows.columns, strict=True)
+        ),
+        mentions=frozenset(translation.mentioned) - {NAME},
+        sources=tuple(sorted(read)),
+        key=rows.relation.key,
+        triggered=triggered,
+        untold="it reads triggered, which has other rows at each execution",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _WithTriggered:
+    tables: SqlTables
+    triggered: Relation
+
+    def table(self, name: str) -> Table | None:
+        if name.lower() != NAME:
+            return self.tables.table(name)
+        positions = tuple(range(self.triggered.arity))
+        return Table(NAME, self.triggered, self.triggered.columns, positions)
+
+    def table_names(self) -> Iterable[str]:
+        return [*self.tables.table_names(), NAME]
 
 
 def stop_tester(runtime: Runtime, compile: Compiler) -> Callable[[InstalledQuery], bool]:
