@@ -471,3 +471,17 @@ def test_a_deleted_row_has_triggered_with_its_previous_values(watched: Watched) 
     watched.sql("DELETE FROM stock WHERE symbol = 'BAY'")
     (done,) = watched.run()
     assert done.inserted == [("BAY", 10.5), ("IBM", 50.0)]
+
+
+def test_a_predicate_in_python(watched: Watched) -> None:
+    def alarming(price: float) -> bool:
+        return price > 150
+
+    watched.db.foreign("alarming", alarming)
+    install(watched, "WHEN alarming(stock.price) AND stock.price CHANGES")
+    assert fired(watched, price("BAY", 140), price("BAY", 160)) == [["BAY"]]
+    assert fired(watched, price("BAY", 160), "DELETE FROM stock WHERE symbol = 'BAY'") == [["BAY"]]
+    watched.db.close()
+    watched.db = watched.connect()
+    with pytest.raises(harken.HarkenError, match="alarming"):
+        watched.sql("ALTER CONTINUAL QUERY q TRIGGER WHEN alarming(stock.price)")

@@ -16,7 +16,12 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from harken.errors import HarkenError, NameFault, Span, TypeFault, offered
-from harken.lang.continual.condition_tables import ConditionTable, ConditionTables, column
+from harken.lang.continual.condition_tables import (
+    ConditionTable,
+    ConditionTables,
+    column,
+    from_table,
+)
 from harken.lang.continual.row_tests import place
 from harken.lang.continual.syntax import CHANGES
 
@@ -90,7 +95,23 @@ class ColumnNames:
                 named = exp.column(name)
                 named.meta.update(node.meta)
                 return self._column(named)
+            case exp.Anonymous(this=str() as name, expressions=given) if given:
+                return self._call(name, given)
         return None
+
+    def _call(self, name: str, given: Sequence[exp.Expr]) -> exp.Expr | None:
+        """A user's Python function: SQL has it as a table of its arguments and its result."""
+        columns = self._tables.predicate(name, len(given))
+        if columns is None:
+            return None
+        *parameters, result = columns
+        alias = f"{name} of"
+        equal = [
+            exp.EQ(this=column(each, alias), expression=self._resolved(value.copy()))
+            for each, value in zip(parameters, given, strict=True)
+        ]
+        query = exp.select(column(result, alias)).from_(from_table(name, alias))
+        return exp.Subquery(this=query.where(*equal))
 
     def _has_default(self, name: str) -> bool:
         return any(table.type_of(name.lower()) is not None for _, table in self._candidates())

@@ -53,6 +53,9 @@ class ConditionTables(Protocol):
 
     def names(self) -> Iterable[str]: ...
 
+    def predicate(self, name: str, arguments: int) -> Sequence[str] | None:
+        """The columns of a Python function with so many arguments: these, then its result."""
+
     def groups(self, query: exp.Select, key: Sequence[str]) -> ConditionTable:
         """The rows of a query as a table; the key are names of its columns."""
 

@@ -98,7 +98,7 @@ class PreviousValues:
     def _present(self, node: exp.Expr) -> exp.Expr:
         match node:
             case exp.Query():
-                return node
+                return node.transform(self._in_subquery)
             case exp.Column():
                 gone = self._cases.get(node.table) is Case.GONE
                 return self._previous(node) if gone else node
@@ -112,6 +112,11 @@ class PreviousValues:
             case exp.Anonymous(this=name, expressions=[value, amount]) if name in CACHED:
                 return self._compared(name, value, amount)
         return _with_children(node, self._present)
+
+    def _in_subquery(self, node: exp.Expr) -> exp.Expr:
+        """A column of a row around the subquery that is no longer there."""
+        is_gone = isinstance(node, exp.Column) and self._cases.get(node.table) is Case.GONE
+        return self._previous(node) if is_gone else node
 
     # --- as they were ----------------------------------------------------------------------
 

@@ -23,13 +23,13 @@ from harken.continual.trigger_conditions import (
     WatchedCondition,
 )
 from harken.database.catalog import Catalog
-from harken.database.function_tables import SqlTables
+from harken.database.function_tables import SqlTables, table_of
 from harken.database.system import parameters_relation
 from harken.errors import HarkenError, LanguageError, TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, Definition, Program
 from harken.ir.relations import Column, Kind, Relation, Role
-from harken.ir.schema import Table
+from harken.ir.schema import FunctionKind, Table
 from harken.ir.terms import Parameter, Term, Variable
 from harken.lang.continual.condition_leaves import SIGNALS as SIGNAL_TABLE
 from harken.lang.continual.condition_leaves import ConditionLeaves, named_tables
@@ -157,6 +157,14 @@ class _Tables:
         key = key_columns(function, self.catalog)
         names = tuple(each.name for each in columns)
         return ConditionTable(name, name, columns, names if key is None else key, key is not None)
+
+    def predicate(self, name: str, arguments: int) -> Sequence[str] | None:
+        function = self._sql.function(name)
+        if function is None or function.kind is not FunctionKind.FOREIGN:
+            return None
+        if len(function.parameters) != arguments or len(function.results) != 1:
+            return None
+        return [each.name.lower() for each in table_of(function).columns]
 
     def groups(self, query: exp.Select, key: Sequence[str]) -> ConditionTable:
         name = GROUPS + _digest(query.sql("spark"))
