@@ -131,7 +131,6 @@ def test_everything_else_is_for_operators(db, tmp_path):
             lambda: db.backup(tmp_path / "b"),
             lambda: db.function("secret"),
             lambda: db.explain("secret"),
-            lambda: db.definitions(),
             lambda: db.load("open", []),
             lambda: db.close(),
             lambda: db.notifications.list(),
@@ -140,6 +139,8 @@ def test_everything_else_is_for_operators(db, tmp_path):
             with pytest.raises(harken.HarkenError) as caught:
                 call()
             assert caught.value.code == "not-permitted"
+        assert db.definitions() == []
+        assert db.readers_of("secret") == []
     assert db.sql("SELECT count(*) FROM secret").scalar() == 2
 
 
