@@ -79,7 +79,7 @@ FULL = {
     "strategy": "naive",
     "deadline": "10 MINUTES ELSE DELETE FROM stock WHERE price = 0",
     "coupling": "BETWEEN 3 AND 4 SEPARATE SYNCHRONOUS IMMEDIATE",
-    "notify": ["FILE '/tmp/it''s.jsonl' TEMPLATE 'short' MOST 5", "LOG"],
+    "notify": ["FILE '/tmp/it''s.jsonl'", "LOG"],
     "priority": -2,
     "zone": "America/New_York",
     "owner": "ann@example.org",

@@ -269,6 +269,18 @@ class ContinualQueryList:
             }
 
     @exclusive
+    def compare(self, documents: Mapping[str, Any]) -> dict[str, str]:
+        """What `install_all` would do with each of these, without doing it."""
+        self._internals.look()
+        continual = self._internals.continual
+        return {
+            name: query_documents.difference(
+                continual, query_documents.described(name, document, continual)
+            )
+            for name, document in documents.items()
+        }
+
+    @exclusive
     def test(
         self,
         query: str,

@@ -107,6 +107,21 @@ def make_so(continual: ContinualQueries, wanted: Described) -> str:
     return done
 
 
+def difference(continual: ContinualQueries, wanted: Described) -> str:
+    """What `make_so` would do."""
+    known = continual.queries.named(wanted.name)
+    if known is None or not known.is_live:
+        return "installed"
+    is_same = (
+        _complete(wanted.clauses, known).texts() == known.clauses.texts()
+        and wanted.clauses.query == known.clauses.query
+        and (wanted.clauses.owner or known.owner) == known.owner
+        and wanted.paused == (known.state is State.PAUSED)
+        and wanted.muted == known.muted
+    )
+    return "unchanged" if is_same else "altered"
+
+
 def _complete(clauses: Clauses, known: InstalledQuery) -> Clauses:
     """What is not said about the zone and the owner stays."""
     zone, owner = clauses.zone or known.zone_name, clauses.owner or known.owner

@@ -15,6 +15,7 @@ import harken
 from harken.api.database import Database
 from harken.api.stored_definitions import Definition
 from harken.errors import HarkenError, Span
+from harken.project.continual_documents import carry_out_queries
 from harken.project.expectations import Expectation, complaint
 from harken.project.ownership import TABLE, Entry, write_record
 from harken.project.plan import (
@@ -70,6 +71,7 @@ def _carry_out(db: Database, plan: Plan) -> None:
             if each not in early:
                 _remove(db, each)
     _sow(db, plan)
+    carry_out_queries(db, plan.queries)
     _remember(db, plan.project)
 
 
@@ -222,6 +224,7 @@ def _remember(db: Database, project: Project) -> None:
         )
     for seed in project.seeds:
         entries.append(Entry(SEED, seed.table, "", seed.meaning, "", "", len(entries)))
+    entries += [each.entry for each in project.queries]
     meaning = tests_meaning(project)
     if meaning:
         entries.append(Entry(TESTS, TESTS, "", meaning, "", "", len(entries)))

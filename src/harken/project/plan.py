@@ -14,6 +14,7 @@ from harken.api.database import Database
 from harken.api.stored_definitions import Definition
 from harken.database.language_names import AMOSQL, DATALOG, SQL
 from harken.errors import HarkenError
+from harken.project.continual_documents import QUERY, PlannedQuery, planned_queries
 from harken.project.order import dependencies, in_order
 from harken.project.ownership import Entry, owners, read_record
 from harken.project.project_fault import ProjectFault
@@ -83,12 +84,13 @@ class Plan:
     groups: list[list[PlannedChange]] = field(default_factory=list)
     """What is created, in groups that are created together."""
     seeds: list[PlannedSeed] = field(default_factory=list)
+    queries: list[PlannedQuery] = field(default_factory=list)
     tests_changed: bool = False
     unchanged: int = 0
 
     @property
     def is_empty(self) -> bool:
-        return not (self.changes or self.seeds or self.tests_changed)
+        return not (self.changes or self.seeds or self.queries or self.tests_changed)
 
     @property
     def losses(self) -> list[PlannedChange]:
@@ -141,6 +143,7 @@ class _Planner:
         for each in plan.changes:
             self._note_effects(each)
         plan.seeds = list(self._seeds())
+        plan.queries = list(planned_queries(self._db, self._project.queries, self._record))
         known = self._record.get((TESTS, TESTS))
         plan.tests_changed = tests_meaning(self._project) != (known.meaning if known else "")
         return plan
@@ -207,7 +210,7 @@ class _Planner:
 
     def _drops(self) -> Iterator[PlannedChange]:
         for entry in reversed(self._record.values()):
-            if entry.kind in (SEED, TESTS) or entry.key in self._wanted:
+            if entry.kind in (SEED, TESTS, QUERY) or entry.key in self._wanted:
                 continue
             change = PlannedChange(Action.DROP, entry.kind, entry.name, None, entry)
             if entry.kind in (ACTIVATION, FACT):

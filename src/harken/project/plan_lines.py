@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from harken.errors import counted
+from harken.project.continual_documents import CHANGE, CREATE, DROP
 from harken.project.plan import Action, Plan, PlannedChange, PlannedSeed
 from harken.statements.declaration import FACT
 
@@ -34,7 +35,10 @@ def lines(plan: Plan) -> Iterator[str]:
             yield f"  {SIGNS[action]} {counted(more, 'more fact')}"
     for seed in plan.seeds:
         yield f"  {_sign(seed)} seed {seed.seed.table}: {seed.change.shown}"
-    if plan.tests_changed and not (plan.changes or plan.seeds):
+    for query in plan.queries:
+        sign = {CREATE: "+", CHANGE: "~", DROP: "-"}[query.action]
+        yield f"  {sign} continual query {query.name}  ({query.place})"
+    if plan.tests_changed and not (plan.changes or plan.seeds or plan.queries):
         yield "  the tests have changed"
     yield _summary(plan)
 
@@ -69,6 +73,8 @@ def _summary(plan: Plan) -> str:
     parts = [f"{number} to {action}" for action, number in counts if number]
     if plan.seeds:
         parts.append(counted(len(plan.seeds), "seed"))
+    if plan.queries:
+        parts.append(counted(len(plan.queries), "continual query"))
     done = ", ".join(parts) or "no definition changes"
     return f"{done}; {_unchanged(plan)}" if plan.unchanged else done
 
@@ -89,6 +95,14 @@ def as_json(plan: Plan) -> Iterator[dict[str, Any]]:
             "place": None if change.declared is None else change.declared.place,
             "recomputes": change.recomputes,
             "loses": change.loses or None,
+        }
+    for query in plan.queries:
+        yield {
+            "kind": "plan",
+            "action": query.action,
+            "object": "query",
+            "name": query.name,
+            "place": None if query.query is None else query.place,
         }
     for seed in plan.seeds:
         yield {

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harken.errors import HarkenError
+from harken.project.continual_documents import ProjectQuery, read_query
 from harken.project.environment import with_variables
 from harken.project.expectations import Expectation, read_expectation
 from harken.project.project_fault import ProjectFault
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from harken.project.documents import Node
 
 YAML = (".yml", ".yaml")
-SECTIONS = ("name", "include", "seeds", "tests")
-LATER = ("sources", "queries")
+SECTIONS = ("name", "include", "seeds", "tests", "queries")
+LATER = ("sources",)
 """Sections reserved for later versions."""
 
 
@@ -62,6 +63,8 @@ class Project:
     declared: list[Declared] = field(default_factory=list)
     seeds: list[Seed] = field(default_factory=list)
     tests: list[Expectation] = field(default_factory=list)
+    queries: list[ProjectQuery] = field(default_factory=list)
+    """Its continual queries."""
     directories: list[str] = field(default_factory=list)
     """Where modules of foreign functions are searched."""
     files: list[Path] = field(default_factory=list)
@@ -155,6 +158,11 @@ class _Reader:
                 if any(known.table == seed.table for known in self.project.seeds):
                     rows.wrong(f"{table} has seeds already")
                 self.project.seeds.append(seed)
+        if "queries" in entries:
+            for name, node in entries["queries"].entries("queries").items():
+                if any(known.name.lower() == name.lower() for known in self.project.queries):
+                    node.wrong(f"there is already a continual query {name}")
+                self.project.queries.append(read_query(name, node))
         for each in _listed(entries, "tests"):
             self.project.tests.append(read_expectation(each))
 
@@ -195,4 +203,4 @@ def read_text(file: Path) -> str:
 def only(project: Project, kinds: Iterable[str]) -> Project:
     """The definitions of a project without seeds."""
     kept = [each for each in project.declared if each.declaration.kind not in kinds]
-    return replace(project, declared=kept, seeds=[], tests=[])
+    return replace(project, declared=kept, seeds=[], tests=[], queries=[])
