@@ -113,6 +113,25 @@ def test_a_query_that_fails_stops_no_transaction_and_recovers(watched: Watched) 
     assert sorted(kinds) == ["error", "recovered", "results", "results"]
 
 
+def test_a_query_that_shows_the_time_is_recomputed(watched: Watched) -> None:
+    watched.sql("CREATE CONTINUAL QUERY q AS SELECT now() AS at TRIGGER EVERY HOUR")
+    assert watched.state("follows") == ("naive",)
+    for _ in range(2):
+        (done,) = watched.run(hours=1)
+        assert (done.outcome, done.inserted) == ("changed", [(watched.clock.now,)])
+
+
+def test_a_query_that_compares_with_the_time_is_followed(watched: Watched) -> None:
+    watched.sql("CREATE TABLE event (id INT PRIMARY KEY, at TIMESTAMP)")
+    watched.sql("INSERT INTO event VALUES (1, TIMESTAMP '2026-01-05 13:30:00')")
+    watched.sql(
+        "CREATE CONTINUAL QUERY q AS SELECT id FROM event WHERE at < now() TRIGGER EVERY HOUR"
+    )
+    assert watched.state("follows") == ("differential",)
+    assert [done.inserted for done in watched.run(hours=1)] == [[]]
+    assert [done.inserted for done in watched.run(hours=1)] == [[(1,)]]
+
+
 def test_what_it_reads_can_be_redefined(watched: Watched) -> None:
     watched.sql("CREATE VIEW cheap AS SELECT symbol FROM stock WHERE price < 50")
     watched.sql("CREATE CONTINUAL QUERY a AS SELECT symbol FROM cheap TRIGGER EVERY HOUR")
@@ -177,6 +196,10 @@ def test_a_rollback_brings_back_what_was_followed(watched: Watched, undone: str)
         (
             "CREATE CONTINUAL QUERY a AS SELECT symbol FROM stock DELIVER CHANGED BY (isin)",
             "no column isin",
+        ),
+        (
+            "CREATE CONTINUAL QUERY a AS SELECT 1 AS n FROM stock WHERE price > ? STOP AFTER 1 DAY",
+            "parameter",
         ),
         ("DROP CONTINUAL QUERY nobody", "no continual query nobody"),
     ],

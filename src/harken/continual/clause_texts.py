@@ -89,7 +89,7 @@ def _clause_at(words: list[Word], at: int) -> str | None:
     before = words[at - 1] if at else None
     after = words[at + 1] if at + 1 < len(words) else None
     if before is not None and (
-        before.upper in _NOT_BEFORE or (before.kind == "sign" and before.text not in ")]*")
+        before.upper in _NOT_BEFORE or (before.kind == "sign" and before.text not in ")]*?")
     ):
         return None
     return word.upper if _begins(word.upper, after) else None

@@ -21,11 +21,13 @@ from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.program_draft import Draft
 from harken.lang.sql.queries import new_translation
 from harken.lang.sql.random_calls import has_random_call
+from harken.planner import clock_views
 from harken.planner.change_methods import moving
 from harken.planner.prepare import prepare
 from harken.statements.sql.view_clauses import refuse_equal_names, translate_query
 
 DRAWS = "it draws random numbers"
+SHOWS_TIME = "it depends on now() in a way whose next change cannot be computed"
 
 
 def query_compiler(runtime: Runtime) -> Compiler:
@@ -72,10 +74,8 @@ def _compiled(runtime: Runtime, statement: Statement, text: str, owner: str) -> 
     refuse_equal_names([name.lower() for name in found.rows.names], "query", statement)
     program = assemble(found.rows.relation, found.definitions.values(), catalog)
     prepare(program, catalog.hierarchy)
-    clocks = [f"{name}()" for name in moving(program)]
-    untold = f"it depends on {' and '.join(clocks)}" if clocks else ""
-    if has_random_call(node):
-        untold = DRAWS
+    by_chance = has_random_call(node) or moving(program)
+    by_time = clock_views.untold(program, catalog.hierarchy)
     return CompiledQuery(
         program=program,
         columns=tuple(
@@ -86,7 +86,7 @@ def _compiled(runtime: Runtime, statement: Statement, text: str, owner: str) -> 
         sources=tuple(sorted({each.name for each in stored_relations(program).values()})),
         own=tuple(found.definitions.values()),
         key=found.rows.relation.key,
-        untold=untold,
+        untold=DRAWS if by_chance else SHOWS_TIME if by_time else "",
     )
 
 
