@@ -189,7 +189,10 @@ def wrong(call: Callable[..., Any], **given: Any) -> None:
 
 
 @pytest.mark.parametrize("name", public(harken.Database))
-def test_methods_of_a_database(db: harken.Database, name: str, tmp_path: Path) -> None:
+def test_methods_of_a_database(
+    db: harken.Database, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # a name may be that of a file to write
     good = good_calls(tmp_path)[name]
     for parameter in good:
         for value in values_for(parameter):
