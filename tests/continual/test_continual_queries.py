@@ -132,6 +132,23 @@ def test_a_query_that_compares_with_the_time_is_followed(watched: Watched) -> No
     assert [done.inserted for done in watched.run(hours=1)] == [[(1,)]]
 
 
+def test_asking_for_a_query_that_fails_is_an_error(watched: Watched) -> None:
+    watched.sql("CREATE CONTINUAL QUERY q AS SELECT 1 / price AS x FROM stock TRIGGER ON REQUEST")
+    watched.sql("UPDATE stock SET price = 0")
+    with pytest.raises(harken.HarkenError, match=r"the continual query q fails.*division by zero"):
+        watched.sql("EXECUTE CONTINUAL QUERY q")
+
+
+def test_a_row_that_cannot_be_read_harms_nobody(watched: Watched) -> None:
+    watched.sql(BAYER.format(""))
+    watched.sql("CREATE CONTINUAL QUERY q AS SELECT symbol FROM stock TRIGGER EVERY HOUR")
+    watched.sql("UPDATE continual_query SET trigger = 'EVERY FULL MOON' WHERE name = 'bayer'")
+    watched.reopen()
+    watched.sql("INSERT INTO stock VALUES ('BA2', 'Bayer AG', 7)")
+    assert [done.query for done in watched.run(hours=1)] == ["q"]
+    assert watched.db.next_due() is not None
+
+
 def test_what_it_reads_can_be_redefined(watched: Watched) -> None:
     watched.sql("CREATE VIEW cheap AS SELECT symbol FROM stock WHERE price < 50")
     watched.sql("CREATE CONTINUAL QUERY a AS SELECT symbol FROM cheap TRIGGER EVERY HOUR")

@@ -10,6 +10,7 @@ Law: what is read from a row writes the same row.
 from __future__ import annotations
 
 import datetime
+import logging
 import zoneinfo
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -24,10 +25,11 @@ from harken.continual.trigger_kinds import Kinds
 from harken.continual.words import quoted
 from harken.database.runtime import Runtime
 from harken.engines.protocol import COUNTERS, Field, RecordKind
-from harken.errors import NameFault, offered
+from harken.errors import HarkenError, NameFault, offered
 from harken.ir.relations import Column
 from harken.values.types import BOOLEAN, INTEGER, TEXT, TIMESTAMP
 
+logger = logging.getLogger("harken.continual")
 NAME = "continual_query"
 VERSION = "continual"
 """The counter of the file that tells other sessions that queries have changed."""
@@ -170,11 +172,12 @@ class InstalledQueries:
         return int(found[0][1]) if found else 0
 
     def all(self) -> list[InstalledQuery]:
-        return [self._read(row) for row in self._relation.matching()]
+        found = map(self._readable, self._relation.matching())
+        return [each for each in found if each is not None]
 
     def find(self, number: int) -> InstalledQuery | None:
         row = self._relation.find(number)
-        return None if row is None else self._read(row)
+        return None if row is None else self._readable(row)
 
     def named(self, name: str) -> InstalledQuery | None:
         """The query of a name or an id; names do not differ in case."""
@@ -183,7 +186,7 @@ class InstalledQueries:
             for _, number in records.find(NAMES, {"name": name.lower()}):
                 return self.find(int(number))
         found = self._relation.matching(id=name.lower())
-        return self._read(found[0]) if found else None
+        return self._readable(found[0]) if found else None
 
     def need(self, name: str) -> InstalledQuery:
         found = self.named(name)
@@ -247,6 +250,15 @@ class InstalledQueries:
     def count_change(self) -> int:
         """Tell other sessions that queries have changed."""
         return self._runtime.engine.connection.records.count_up(VERSION)
+
+    def _readable(self, row: dict[str, Any]) -> InstalledQuery | None:
+        """A row that somebody has changed must not keep the database from being opened: what
+        cannot be read is as if it were not installed."""
+        try:
+            return self._read(row)
+        except (HarkenError, ValueError) as error:
+            logger.warning("the continual query %s cannot be read: %s", row["name"], error)
+            return None
 
     def _read(self, row: dict[str, Any]) -> InstalledQuery:
         return InstalledQuery(

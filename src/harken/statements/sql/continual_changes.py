@@ -20,7 +20,7 @@ from harken.continual.thesis_layout import parts_of_thesis
 from harken.continual.trigger_kinds import THESIS
 from harken.continual.words import Reader
 from harken.database.runtime import Runtime
-from harken.errors import SyntaxFault
+from harken.errors import EvaluationError, SyntaxFault
 from harken.lang.sql.continual_statements import Continual
 from harken.lang.sql.parser import Statement, statements
 from harken.statements.sql.continual_listings import explain_query, show_queries, show_query
@@ -225,7 +225,14 @@ class ContinualStatements:
         if not reader.takes("EXECUTE"):
             reader.need("RUN")
         reader.need("CONTINUAL", "QUERY")
-        self._continual.execute(self._only(reader))
+        query = self._only(reader)
+        done = self._continual.execute(query)
+        if done is not None and done.error:
+            raise EvaluationError(
+                f"{query.title} fails: {done.error}",
+                code="bad-value",
+                hint="it is tried again by itself; continual_execution has all errors",
+            )
 
     def _show(self, reader: Reader) -> None:
         reader.at = 2
