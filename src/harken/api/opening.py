@@ -86,7 +86,9 @@ def _assemble(runtime: Runtime) -> Internals:
     continual.check_recipient = lambda to: check_recipient(runtime, to)
     continual.stop_holds = stop_tester(runtime, continual.compile)
     runtime.rules = rules
-    content = ContentTriggers(runtime, network, SqlTriggers(runtime.catalog))
+    content = ContentTriggers(
+        runtime, network, SqlTriggers(runtime.catalog, runtime.engine.connection.records)
+    )
     content.queries = ContentQueries(continual)
     continual.kinds.register(content)
     continual.raise_signal = content.signal

@@ -24,6 +24,7 @@ from harken.lang.sql.random_calls import has_random_call
 from harken.planner import clock_views
 from harken.planner.change_methods import moving
 from harken.planner.prepare import prepare
+from harken.statements.sql.source_hosts import with_sources
 from harken.statements.sql.view_clauses import refuse_equal_names, translate_query
 
 DRAWS = "it draws random numbers"
@@ -34,6 +35,7 @@ def query_compiler(runtime: Runtime) -> Compiler:
     def compile(
         text: str, owner: str, base: int = 0, triggered: Relation | None = None
     ) -> CompiledQuery:
+        text = with_sources(runtime.engine.connection.records, text)
         statement = _query_of(text, base)
         if triggered is None or not _reads(statement.node, SqlTables(runtime.catalog)):
             return _compiled(runtime, statement, text, owner)

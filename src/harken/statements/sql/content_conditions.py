@@ -25,6 +25,7 @@ from harken.continual.trigger_conditions import (
 from harken.database.catalog import Catalog
 from harken.database.function_tables import SqlTables, table_of
 from harken.database.system import parameters_relation
+from harken.engines.protocol import Records
 from harken.errors import HarkenError, LanguageError, TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, Definition, Program
@@ -60,6 +61,7 @@ from harken.planner.lift import compared_with
 from harken.planner.prepare import prepare
 from harken.stack import NESTED, room_for
 from harken.statements.sql.row_keys import key_columns
+from harken.statements.sql.source_hosts import source_of_host, with_sources
 from harken.statements.sql.trigger_shapes import Places, TriggerShapes
 from harken.values.encoding import encoder
 from harken.values.types import BOOLEAN, INTEGER
@@ -70,13 +72,13 @@ PREVIOUS = " previous "
 
 @room_for(NESTED)
 def compile_trigger(
-    text: str, query: str, catalog: Catalog
+    text: str, query: str, catalog: Catalog, records: Records
 ) -> tuple[CompiledTrigger, list[Places]]:
     """The trigger with this text of the continual query with that query, and where the constants
     of its leaves stand in the text."""
     try:
         trigger = read_trigger(text)
-        tables = _Tables(text, query, catalog)
+        tables = _Tables(text, with_sources(records, query), catalog, records)
         found = ConditionLeaves(tables, trigger)
         leaves = tuple(_Leaf(each, tables, text).compiled() for each in found.leaves)
     except HarkenError as error:
@@ -90,10 +92,11 @@ def compile_trigger(
 class SqlTriggers:
     """The language of content triggers, over the tables of SQL (`TriggerFrontEnd`)."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, records: Records) -> None:
         self._catalog = catalog
+        self._records = records
         self._shapes = TriggerShapes(
-            catalog, lambda text, query: compile_trigger(text, query, catalog)
+            catalog, lambda text, query: compile_trigger(text, query, catalog, records)
         )
 
     def reads(self, text: str) -> bool:
@@ -104,7 +107,9 @@ class SqlTriggers:
 
     def named(self, text: str) -> frozenset[str]:
         tables = SqlTables(self._catalog)
-        found = [tables.function(each) for each in named_tables(read_trigger(text).condition)]
+        names = named_tables(read_trigger(text).condition)
+        hosts = {each: source_of_host(self._records, each) for each in names if "." in each}
+        found = [tables.function(hosts.get(each) or each) for each in names]
         return frozenset(each.name for each in found if each is not None)
 
     def events(self, text: str) -> list[str]:
@@ -131,8 +136,9 @@ class _Made:
 class _Tables:
     """The tables of the conditions of one trigger (`ConditionTables`)."""
 
-    def __init__(self, text: str, query: str, catalog: Catalog) -> None:
+    def __init__(self, text: str, query: str, catalog: Catalog, records: Records) -> None:
         self.catalog = catalog
+        self._records = records
         self._text = text
         self._sql = SqlTables(catalog)
         self._made: dict[str, _Made] = {}
@@ -149,6 +155,9 @@ class _Tables:
 
     def table(self, name: str) -> ConditionTable | None:
         function = self._sql.function(name)
+        if function is None and "." in name:
+            name = source_of_host(self._records, name) or name
+            function = self._sql.function(name)
         if function is None:
             return None
         table = self._sql.table(name)
