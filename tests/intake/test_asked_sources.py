@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import harken
@@ -131,6 +131,7 @@ TESTS = st.one_of(
 JOINS = st.sampled_from(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"])
 
 
+@settings(max_examples=25)
 @given(
     rows=st.lists(
         st.tuples(st.integers(1, 3), st.sampled_from(["a", None]), st.sampled_from([1.0, None])),

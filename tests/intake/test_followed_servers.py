@@ -245,6 +245,17 @@ def test_a_source_that_was_not_made_leaves_nothing(
     assert logs.servers["one"].followed == set()
 
 
+def test_only_some_options_can_be_changed(db: harken.Database, logs: ToyServerKind) -> None:
+    logs.table("item", [], "id")
+    make(db, "item")
+    db.sql("ALTER SOURCE item SET (suspect_share 1)")
+    db.sql("ALTER SOURCE item POLL EVERY 3 SECONDS")
+    for text in ("table 'other'", "take 'id'"):
+        with pytest.raises(harken.HarkenError, match="cannot be changed"):
+            db.sql(f"ALTER SOURCE item SET ({text})")
+    assert logs.servers["one"].started == ["item"]
+
+
 def test_scripts_are_for_the_operator(db: harken.Database, logs: ToyServerKind) -> None:
     logs.table("item", [])
     found = db.sources.scripts("item", "log", {"table": "item"})

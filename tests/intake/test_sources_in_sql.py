@@ -2,8 +2,10 @@
 
 import datetime
 from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import harken
@@ -329,3 +331,44 @@ def test_private_addresses_are_the_operators_decision(toy: ToyKind) -> None:
     with harken.connect(":memory:") as db:
         db.sql(ITEM)
     assert [each.allow_private_addresses for each in toy.contexts] == [True, False]
+
+
+def test_the_delta_zone_shows_who_holds_it(db: harken.Database, toy: ToyKind) -> None:
+    table = toy.table("item", [(1, "pen")])
+    db.sql(ITEM)
+    db.sql("CREATE VIEW named AS SELECT name FROM item")
+    reports = db.monitor("named", durable="reports")
+    assert dict(rows(db, "DESCRIBE SOURCE item"))["delta zone"].startswith("empty")
+    table.rows = [(1, "ink")]
+    db.sql("REFRESH SOURCE item")
+    zone = dict(rows(db, "DESCRIBE SOURCE item"))["delta zone"]
+    assert zone.startswith("the monitor reports of named holds 1 change since")
+    reports.changes()
+    reports.acknowledge()
+    assert dict(rows(db, "DESCRIBE SOURCE item"))["delta zone"].startswith("empty")
+
+
+def test_a_mirror_can_be_in_the_lake(toy: ToyKind, clock: Clock, path: str) -> None:
+    table = toy.table("item", [(i, "a") for i in range(20)])
+    with harken.connect(path, clock=clock) as db:
+        db.sql("CREATE SOURCE item USING toy OPTIONS (table 'item') KEY (id) IN lake")
+        db.sql("CREATE VIEW b AS SELECT id FROM item WHERE name = 'b'")
+        changes = db.monitor("b")
+        table.rows = [(i, "b" if i == 3 else "a") for i in range(19)]
+        db.sql("REFRESH SOURCE item")
+        assert changes.changes()[0].plus == [(3,)]
+        assert dict(rows(db, "DESCRIBE SOURCE item"))["mirror"] == "in the lake"
+    with harken.connect(path, clock=clock) as db:
+        assert sorted(rows(db, "SELECT id, name FROM item")) == table.rows
+        db.settings.source_lake_rows = 10
+        db.source("large", "toy", table="item")
+        assert db.sources.describe("large")["mirror"] == "in the lake"
+
+
+def test_inputs_of_the_lake_are_listed(tmp_path: Path, path: str) -> None:
+    (tmp_path / "in").mkdir()
+    pq.write_table(pa.table({"id": [1], "name": ["a"]}), tmp_path / "in" / "a.parquet")
+    with harken.connect(path) as db:
+        db.lake("given", tmp_path / "in", key=["id"])
+        ((name, kind, state, *_),) = rows(db, "SHOW SOURCES")
+        assert (name, kind, state) == ("given", "directory", "ok")

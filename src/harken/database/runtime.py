@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -117,6 +117,8 @@ class Runtime:
     """Whether any active rule acts after each statement."""
     asked_rows: Callable[[str], Sequence[tuple[Any, ...]]] = lambda name: ()
     """The rows of a source without a mirror."""
+    delta_holders: Callable[[Collection[str]], Sequence[str]] = lambda views: ()
+    """Who has not seen all changes of these views, in words."""
     due_work: Agenda = field(default_factory=Agenda)
     """What is to be done when its time comes."""
     secrets: Secrets = field(init=False)

@@ -243,7 +243,8 @@ class SourceWork:
         now = stored_moment(self.intake.now)
         due = None if found.is_paused else FOLLOWED if record.layout.followed else now
         found = replace(found, revision=record.revision + 1)
-        if record.layout.followed:  # its log is read no more, so it begins again with all rows
+        if record.layout.followed and found.progress.state != record.progress.state:
+            # its log was not read, or is not from now on: it begins again with all rows
             found = replace(found, position=None)
         self.intake.keep(replace(found, progress=record.progress), found.progress, due)
 

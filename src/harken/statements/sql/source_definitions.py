@@ -11,12 +11,13 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from harken.database.dependency_order import dependents_in_order
 from harken.database.function_tables import SqlTables, is_asked, table_of
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
 from harken.database.stored_functions import store
 from harken.database.transactions import Transactions
-from harken.errors import HarkenError, NameFault
+from harken.errors import HarkenError, NameFault, SourceFault
 from harken.intake.session_sources import SessionSources
 from harken.intake.source_options import checked, refuse_passwords
 from harken.intake.source_records import (
@@ -158,6 +159,7 @@ class SourceDefinitions:
         self._transactions.look()
         record = self._sources.records.get(words.name)
         if words.options:
+            _refuse_fixed(record, words)
             self._check_options(altered(record, words).definition)
         with self._changing():
             self._sources.work.change(words.name, lambda record: altered(record, words))
@@ -213,8 +215,23 @@ class SourceDefinitions:
 
     def _show(self) -> None:
         rows = [self._row(each) for each in self._sources.records.all()]
+        rows += self._inputs({row[0] for row in rows})
         names = tuple(name for name, _ in LISTED)
         self._runtime.emit("rows", names, rows, tuple(type_ for _, type_ in LISTED))
+
+    def _inputs(self, known: set[str]) -> list[tuple[Any, ...]]:
+        """The inputs in the lake, which steps read."""
+        found = []
+        for each in self._runtime.engine.lake_relations.values():
+            if each.is_own or each.relation.name in known or not each.is_written:
+                continue
+            state = State.OK if each.table.version == each.place.version else State.STALE
+            at = each.table.written(each.place.version)
+            written = None if at is None else read_moment(int(at * 1_000_000))
+            times = (None, None, written, None)
+            row = (each.relation.name, each.place.kind, str(state), times[0], each.size())
+            found.append((*row, *times[1:], "read by steps"))
+        return found
 
     def _row(self, record: SourceRecord) -> tuple[Any, ...]:
         progress = record.progress
@@ -265,6 +282,9 @@ class SourceDefinitions:
         elif function is not None and function.relation is not None:
             in_lake = self._runtime.engine.is_in_lake(function.relation)
             found["mirror"] = "in the lake" if in_lake else "in the database file"
+        above = {each.name for each in dependents_in_order(self._runtime.catalog, record.name)}
+        holders = self._runtime.delta_holders({record.name, *above})
+        found["delta zone"] = "; ".join(holders) or "empty: every consumer has seen all changes"
         if progress.why:
             found["why"] = progress.why
             found["what to do"] = progress.what_to_do
@@ -277,6 +297,18 @@ class SourceDefinitions:
                 "and create it again"
             )
         return found
+
+
+def _refuse_fixed(record: SourceRecord, words: SourceWords) -> None:
+    """The columns of a mirror stay, and so does the server whose log is read."""
+    may_change = {"suspect_share", "retain"} if record.layout.followed else set(words.options)
+    fixed = sorted((set(words.options) - may_change) | (set(words.options) & {"take"}))
+    if fixed:
+        raise SourceFault(
+            f"the option {fixed[0]} of {record.name} cannot be changed",
+            code="bad-option",
+            hint=f"DROP SOURCE {record.name} CASCADE and create it again",
+        )
 
 
 def _columns(function: Function | None) -> list[str]:
