@@ -106,7 +106,7 @@ def _assemble(runtime: Runtime) -> Internals:
     content.block = transactions.block
     runtime.due_work.register(content)
     sources = SessionSources(runtime, transactions)
-    runtime.delta_holders = monitors.holders
+    runtime.delta_holders = monitors.outbox.holders
     runtime.asked_rows = lambda name: sources.work.asked.rows(name)
     _register_due_work(runtime, transactions, continual, sources, rules)
     return Internals(

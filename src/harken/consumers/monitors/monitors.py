@@ -30,7 +30,7 @@ from harken.consumers.monitors.view import MonitoredView, Selection, Views, Watc
 from harken.consumers.monitors.view_rows import ViewRows
 from harken.database.changes import StoredChange, Types, net_change, stored_rows
 from harken.database.runtime import Runtime, Watcher
-from harken.errors import HarkenError, IntegrityError, counted
+from harken.errors import HarkenError, IntegrityError
 from harken.ir.schema import Function
 from harken.maintenance.watched import WatchedView
 from harken.propagation.check_phase import CheckPhase
@@ -400,15 +400,6 @@ class Monitors(Consumer):
             if watchers
             and (watched.function == function.id or function.name in self._mentioned(watched))
             for watcher in watchers
-        ]
-
-    def holders(self, views: Collection[str]) -> list[str]:
-        """The durable monitors of these views that have not seen all changes, in words."""
-        return [
-            f"the monitor {each.name} of {each.view} holds {counted(each.changes, 'change')}"
-            + (f" since {each.waiting_since:%Y-%m-%d %H:%M:%S} UTC" if each.waiting_since else "")
-            for each in self.outbox.status()
-            if each.changes and each.view.partition("(")[0] in views
         ]
 
     # --- commit ----------------------------------------------------------------------------

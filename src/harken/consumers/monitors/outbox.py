@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import datetime
 import logging
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from harken.consumers.monitors.view import Watched
@@ -182,6 +183,15 @@ class Outbox:
             return {}
         self._counts = self._records.exist(OUTBOXES)
         return {row[0]: Durable(*row[:3]) for row in self._records.find(MONITORS)}
+
+    def holders(self, views: Collection[str]) -> list[str]:
+        """The durable monitors of these views that have not seen all changes, in words."""
+        return [
+            f"the monitor {each.name} of {each.view} holds {counted(each.changes, 'change')}"
+            + (f" since {each.waiting_since:%Y-%m-%d %H:%M:%S} UTC" if each.waiting_since else "")
+            for each in self.status()
+            if each.changes and each.view.partition("(")[0] in views
+        ]
 
     def status(self) -> list[OutboxStatus]:
         """The fill level of each outbox."""
