@@ -75,6 +75,8 @@ def test_examples(
     names: dict[str, Any] = {"__name__": "example", "db": db}
     if WITH_SPARK.search(text):
         names["spark"] = request.getfixturevalue("spark")
+    if "postgresql_url" in text:
+        names["postgresql_url"] = request.getfixturevalue("logical_database").url
     for example in EXAMPLE.finditer(text):
         language, program, output = example.groups()
         line = text.count("\n", 0, example.start()) + 1

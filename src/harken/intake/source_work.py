@@ -213,10 +213,16 @@ class SourceWork:
         """The mirror exists and is empty: give it its first rows, and write the record."""
         intake, reading, name = self.intake, prepared.reading, prepared.definition.name
         alone = prepared.definition.alone
-        count = 0 if alone else intake.fill(intake.mirror(name), prepared.layout, reading)
+        count, token = (0, "") if alone else intake.fill(name, prepared.layout, reading)
         now = stored_moment(intake.now)
         progress = Progress(
-            State.OK, now, read=now, changed=now, rows=count, set_aside=dict(reading.set_aside)
+            State.OK,
+            now,
+            read=now,
+            changed=now,
+            rows=count,
+            set_aside=dict(reading.set_aside),
+            token=token,
         )
         record = replace(_record_of(prepared), progress=progress)
         record = replace(record, due=intake.next_due(record, now))

@@ -65,14 +65,16 @@ class Intake:
 
     # --- in the open transaction ---
 
-    def fill(self, function: Function, layout: Layout, reading: Reading) -> int:
-        """The first rows of a new mirror."""
+    def fill(self, name: str, layout: Layout, reading: Reading) -> tuple[int, str]:
+        """The first rows of a new mirror: their number, and the token of the reading."""
+        function = self.mirror(name)
         assert reading.rows is not None
         assert function.relation is not None
-        rows = as_rows(mirror_rows(function, layout, reading.rows))
+        table = mirror_rows(function, layout, reading.rows)
+        rows = as_rows(table)
         self._runtime.engine.expect(function.relation, rows)
         self._runtime.engine.insert_many(function.relation, rows)
-        return len(rows)
+        return len(rows), "" if layout.followed else self._last.keep(name, table)
 
     def take(
         self, name: str, source: OpenSource, reading: Reading, *, confirmed: bool = False

@@ -328,7 +328,7 @@ class UserFollowed:
                 )
             table = self._source.table()
             schema = self._source.schema_of(table)
-            self._columns = tuple(schema.columns.names)
+            self._columns = self._columns or tuple(schema.columns.names)
             self._source.known = schema
             found[name] = Snapshot(
                 schema, iter(table.to_batches()), position, expected_rows=table.num_rows

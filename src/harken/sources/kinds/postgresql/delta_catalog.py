@@ -76,6 +76,8 @@ class DeltaCatalog:
         return found
 
     def trimmed(self, connection: Connection) -> dict[str, Seen]:
+        if self._schema is None:
+            return {}
         query = sql.SQL("SELECT name, trimmed FROM {} WHERE trimmed <> ''").format(self._place)
         return {name: Seen.read(text) for name, text in connection.execute(query)}
 

@@ -124,8 +124,6 @@ class LogicalServer:
             places = {name: self._add(connection, name, each) for name, each in found.items()}
         shared = SharedSnapshot(self._place, list(found.values()), LOCK_PATIENCE)
         seen = Seen.read(shared.transactions)
-        for name in tables:
-            self._expected.pop(name, None)
         self._nothing_at = None
         return {
             name: Snapshot(
@@ -187,6 +185,7 @@ class LogicalServer:
             return lsn_number(row[0])
 
     def stop(self, table: str) -> None:
+        self._expected.pop(table, None)
         with self._connected() as connection:
             known = self._log.known(connection) or {}
             gone = known.pop(table, None)

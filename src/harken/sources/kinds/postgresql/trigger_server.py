@@ -106,8 +106,6 @@ class TriggerServer:
                 self._install(connection, name, table)
         shared = SharedSnapshot(self._place, list(found.values()), LOCK_PATIENCE)
         seen = Seen.read(shared.transactions)
-        for name in tables:
-            self._expected.pop(name, None)
         self._nothing_at = None
         return {
             name: Snapshot(
@@ -147,6 +145,7 @@ class TriggerServer:
             self._catalog.write(connection, name, made)
 
     def stop(self, table: str) -> None:
+        self._expected.pop(table, None)
         with self._connected() as connection, connection.transaction():
             self._wait_briefly(connection)
             known = self._catalog.known(connection)
