@@ -13,7 +13,7 @@ import pytest
 from harken.errors import SourceFault
 from harken.sources.kinds.postgresql.logical_server import LogicalServer
 from harken.sources.outside import UNCHANGED, Followed
-from tests.harness.outside_models import MirrorModel, opened
+from tests.harness.outside_models import MirrorModel, batch_rows, opened
 from tests.harness.patience import PATIENCE
 from tests.harness.servers import PostgresDatabase
 
@@ -381,6 +381,12 @@ def test_a_column_that_nobody_takes_may_go(logical_database: PostgresDatabase) -
         run("INSERT INTO t VALUES (2, 6)")
         found = list(server.transactions(mirror.positions))
         assert [list(each.changes[0].plus) for each in found] == [[(5, 1)], [(6, 2)]]
+        again = server.start(["t"])["t"]
+        assert again.position is not None
+        assert batch_rows(again.batches) == [(1, 5), (2, 6)]
+        run("INSERT INTO t VALUES (3, 7)")
+        (last,) = server.transactions({"t": again.position})
+        assert list(last.changes[0].plus) == [(7, 3)]
 
 
 @pytest.mark.parametrize(
