@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 YAML = (".yml", ".yaml")
 SECTIONS = ("name", "include", "seeds", "tests", "queries")
-LATER = ("sources",)
-"""Sections reserved for later versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +140,9 @@ class _Reader:
 
     def _document(self, document: Node, file: Path) -> None:
         entries = document.entries("a file of a project")
-        for name in entries.keys() & set(LATER):
-            entries[name].wrong(f"{name} in projects are not there yet")
+        if "sources" in entries:
+            hint = "write CREATE SOURCE in a .sql file of the project"
+            entries["sources"].wrong("a project has no section sources", hint)
         entries = document.known("a project", SECTIONS)
         if "name" in entries:
             self._name(entries["name"])
