@@ -21,7 +21,7 @@ them: ten million items are a long wait for the latter. `lake-steps`, `lake-grow
 are the parts of `lake`. `sql-sweep` compares the ways of following changes of all sizes. `sql-lake`
 has the views of `sql` over tables in the lake, against Spark; `sql-lake-sweep` sweeps there.
 `closure-lake` is about a recursive view over a graph in the lake, against recomputing it.
-`subscribers-served` has the subscribers as clients of `harken serve`. `statements-profile` says
+`outbox` sends messages to a mail server and a webhook of this machine. `subscribers-served` has the subscribers as clients of `harken serve`. `statements-profile` says
 where the time of one statement goes.
 """
 
@@ -42,6 +42,7 @@ from harken.bench import (
     load,
     many_rules,
     monitoring,
+    outbox,
     point,
     production_systems,
     query,
@@ -83,6 +84,7 @@ BENCHMARKS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProx
 PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType(
     {
         "closure-lake": closure_lake.figures,
+        "outbox": outbox.figures,
         "inventory-small": partial(monitoring.figures, only=(1, 2, 3)),
         "inventory-large": partial(monitoring.figures, only=(4, 5, 6, 7)),
         "lake-steps": partial(lake.figures, only=("steps",)),

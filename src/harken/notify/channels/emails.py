@@ -8,7 +8,6 @@ or a recipient of its own.
 from __future__ import annotations
 
 import smtplib
-import ssl
 from email.errors import MessageError
 from email.headerregistry import Address
 from email.message import EmailMessage
@@ -20,6 +19,7 @@ from harken.database.secrets import is_reference
 from harken.errors import HarkenError, ValueFault
 from harken.notify.channel_registry import NotDelivered, Surroundings
 from harken.notify.texts import one_line
+from harken.notify.tls import trusted
 
 SECONDS = 30.0
 """How long the server may take for each answer."""
@@ -83,15 +83,14 @@ class Emails:
         security, user = around.setting("smtp_security"), around.setting("smtp_user")
         if security == "none" and user:
             raise NotDelivered("the password is not sent over a connection without TLS", retry=True)
-        trusted = ssl.create_default_context()
         server = (
-            smtplib.SMTP_SSL(host, port, timeout=SECONDS, context=trusted)
+            smtplib.SMTP_SSL(host, port, timeout=SECONDS, context=trusted())
             if security == "tls"
             else smtplib.SMTP(host, port, timeout=SECONDS)
         )
         with server:
             if security == "starttls":
-                server.starttls(context=trusted)
+                server.starttls(context=trusted())
             if user:
                 server.login(user, around.secret(around.setting("smtp_password")))
             server.send_message(mail)

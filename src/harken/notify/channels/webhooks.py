@@ -29,6 +29,7 @@ from harken.errors import ValueFault
 from harken.network_guard import permitted_addresses
 from harken.notify.channel_registry import NotDelivered, Surroundings
 from harken.notify.channels.file_lines import as_object
+from harken.notify.tls import trusted
 from harken.packages import needs
 
 if TYPE_CHECKING:
@@ -84,7 +85,9 @@ class Webhooks:
         timeout = httpx.Timeout(SECONDS, connect=CONNECT_SECONDS)
         try:
             with (
-                httpx.Client(trust_env=False, timeout=timeout, follow_redirects=False) as client,
+                httpx.Client(
+                    trust_env=False, timeout=timeout, follow_redirects=False, verify=trusted()
+                ) as client,
                 client.stream(
                     "POST",
                     url,
