@@ -21,8 +21,8 @@ them: ten million items are a long wait for the latter. `lake-steps`, `lake-grow
 are the parts of `lake`. `sql-sweep` compares the ways of following changes of all sizes. `sql-lake`
 has the views of `sql` over tables in the lake, against Spark; `sql-lake-sweep` sweeps there.
 `closure-lake` is about a recursive view over a graph in the lake, against recomputing it.
-`outbox` sends messages to a mail server and a webhook of this machine. `subscribers-served` has the subscribers as clients of `harken serve`. `statements-profile` says
-where the time of one statement goes.
+`subscribers-served` has the subscribers as clients of `harken serve`. `statements-profile` says
+where the time of one statement goes. `outbox` sends messages to a mail server and a webhook here.
 """
 
 from __future__ import annotations

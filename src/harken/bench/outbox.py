@@ -66,7 +66,7 @@ def figures(messages: int = MESSAGES) -> Iterator[Figure]:
         }
         for channel, people in addresses.items():
             rate = messages / _seconds(channel, people, messages, mail)
-            yield Figure("outbox", "messages/s", rate, {"channel": channel, "messages": messages})
+            yield Figure(f"outbox-{channel}", "messages/s", rate, {"items": messages})
 
 
 @contextmanager
