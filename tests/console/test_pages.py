@@ -24,6 +24,7 @@ PAGES = {
     "/query": "Ctrl",
     "/query?language=datalog": "<option value=&#34;datalog&#34; selected>",
     "/queries": "No continual queries yet",
+    "/sources": "No sources yet",
     "/new/query": "New continual query",
     "/new/query?over=stock": "SELECT * FROM stock",
     "/rules": "order_more",

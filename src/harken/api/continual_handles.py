@@ -8,35 +8,38 @@ from __future__ import annotations
 import builtins
 import datetime
 import json
-import zoneinfo
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from harken.api.internals import Internals
+from harken.api.notifications import Notification, shown_message
+from harken.api.statement_previews import (
+    Checked,
+    QueryDescription,
+    check_recipients,
+    described_query,
+    next_times,
+    parts_of_statement,
+)
 from harken.continual import query_documents
-from harken.continual.clause_texts import Part, clauses_of, parts_of, recipients_of
-from harken.continual.continual_queries import ContinualQueries
+from harken.continual.clause_texts import Part, clauses_of
 from harken.continual.execution_log import Execution
 from harken.continual.installed_queries import InstalledQuery
 from harken.continual.local_times import zone_named
 from harken.continual.query_alterations import Alterations
-from harken.continual.query_clauses import OnSchedule, Trigger
 from harken.continual.schedules import instant
-from harken.continual.words import Reader, quoted
-from harken.database.arguments import check_flag, check_text
+from harken.continual.words import quoted
+from harken.database.arguments import check_flag, check_text, check_whole
 from harken.database.exclusive import SessionLock, exclusive
-from harken.database.messages import StoredMessage
-from harken.errors import HarkenError, TypeFault, ValueFault, offered
-from harken.ir.relations import Column
+from harken.database.messages import Messages, StoredMessage
+from harken.errors import HarkenError, NameFault, TypeFault, ValueFault, offered
 from harken.notify.channel_registry import NotDelivered, channel_named, surroundings_of
 from harken.notify.texts import Rendered, built_in
 
 T = TypeVar("T")
 CLAUSES = (*query_documents.TEXTS[1:], "notify", "priority")
 """The clauses that `db.continual` takes by name."""
-TIMES_SHOWN = 5
-"""The due times that a preview lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,26 +68,6 @@ class Sample:
     address: str
     payload: Mapping[str, Any]
     text: Rendered
-
-
-@dataclass(frozen=True, slots=True)
-class QueryDescription:
-    """What a continual query is made of: the columns of its answer, those that identify a row, what
-    is delivered, and in sentences what triggers it and how its difference is found."""
-
-    columns: tuple[Column, ...]
-    key: tuple[str, ...]
-    delivery: str
-    plan: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What can be said of a statement without executing its query."""
-
-    zone: zoneinfo.ZoneInfo
-    due: tuple[datetime.datetime, ...]
-    """The next times of a time trigger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +116,32 @@ class ContinualQuery:
     def describe(self) -> QueryDescription:
         """Its columns, and how it is executed: what EXPLAIN CONTINUAL QUERY shows."""
         self._internals.look()
-        return _description(self._internals.continual, self._find())
+        return described_query(self._internals.continual, self._find())
+
+    @exclusive
+    def deliveries(self) -> list[Notification]:
+        """The messages about it, oldest first; none about another query that had its name."""
+        self._internals.look()
+        return [shown_message(each) for each in self._messages()]
+
+    @exclusive
+    def resend(self, number: int) -> None:
+        """Let one of its messages wait again, under its old id."""
+        self._internals.check_open()
+        check_whole(number, "the number", least=0)
+        if number not in {each.number for each in self._messages()}:
+            raise NameFault(
+                f"{self._name} has no message {number}",
+                code="unknown-table",
+                hint="`deliveries()` lists them",
+            )
+        with self._internals.alone():
+            Messages(self._internals.runtime).resend(number)
+
+    def _messages(self) -> builtins.list[StoredMessage]:
+        query = self._find()
+        found = self._internals.continual.messages_of(query)
+        return [each for each in found if each.message.at >= query.installed]
 
     @exclusive
     def run(self) -> Execution | None:
@@ -228,24 +236,32 @@ class ContinualQueryList:
         self._internals.look()
         check_text(name, "the name of a continual query")
         found = self._internals.continual.queries.need(name)
+        self._internals.continual.permissions.check_own(found)
         return ContinualQuery(self._internals, self.session_lock, found)
 
     @exclusive
     def list(self) -> builtins.list[InstalledQuery]:
-        """All of them, oldest first, with their clauses and states."""
+        """All of them, oldest first, with their clauses and states. A user sees only the user's
+        own."""
         self._internals.look()
-        return self._internals.continual.queries.all()
+        continual = self._internals.continual
+        return [each for each in continual.queries.all() if continual.permissions.sees(each)]
 
     @exclusive
     def export(self, names: Iterable[str] | None = None) -> dict[str, Any]:
         """Queries as plain data, all that have not stopped by default: what a YAML file has under
         `queries`."""
         self._internals.look()
-        queries = self._internals.continual.queries
+        queries, permissions = (
+            self._internals.continual.queries,
+            self._internals.continual.permissions,
+        )
         if names is None:
-            chosen = [each for each in queries.all() if each.is_live]
+            chosen = [each for each in queries.all() if each.is_live and permissions.sees(each)]
         else:
             chosen = [queries.need(name) for name in _texts(names)]
+            for each in chosen:
+                permissions.check_own(each)
         return {each.name: query_documents.document_of(each) for each in chosen}
 
     @exclusive
@@ -319,13 +335,13 @@ class ContinualQueryList:
             _, parts = parts_of_statement(statement)
             clauses = clauses_of(parts, continual.kinds)
             continual.compile(clauses.query, "a continual query", parts[0].base)
-            _check_recipients(continual, parts)
+            check_recipients(continual, parts)
         except HarkenError as error:
             error.locate(statement, None)
             raise
         zone = zone_named(clauses.zone or str(self._internals.runtime.settings["time_zone"]))
         now = continual.now
-        return Checked(zone, _due(clauses.trigger, now, now, zone))
+        return Checked(zone, next_times(clauses.trigger, now, now, zone))
 
     @exclusive
     def preview(self, statement: str) -> Preview:
@@ -338,14 +354,19 @@ class ContinualQueryList:
         try:
             name, parts = parts_of_statement(statement)
             clauses = clauses_of(parts, continual.kinds)
-            _check_recipients(continual, parts)
+            check_recipients(continual, parts)
             if name is not None and continual.queries.named(name) is not None:
                 name = None
             with self._internals.transactions.block():
                 query = continual.install(name, clauses, parts[0].base)
-                samples = tuple(_sample(each) for each in continual.messages_of(query))
-                due = _due(query.clauses.trigger, query.looked, query.installed, query.zone)
-                found = Preview(query, _description(continual, query), due, samples)
+                new = [
+                    each
+                    for each in continual.messages_of(query)
+                    if each.message.at >= query.installed
+                ]
+                samples = tuple(map(_sample, new))
+                due = next_times(query.clauses.trigger, query.looked, query.installed, query.zone)
+                found = Preview(query, described_query(continual, query), due, samples)
                 raise _Tried
         except _Tried:
             assert found is not None
@@ -367,54 +388,6 @@ class ContinualQueryList:
                     f"the sample was not delivered: {prepared.hidden(str(error))}",
                     code="not-allowed",
                 ) from error
-
-
-def _description(continual: ContinualQueries, query: InstalledQuery) -> QueryDescription:
-    compiled = continual.answers.compiled(query)
-    return QueryDescription(
-        compiled.columns,
-        tuple(compiled.names[at] for at in compiled.key or ()),
-        str(continual.delivery_of(query)),
-        tuple(continual.explained(query)),
-    )
-
-
-def _due(
-    trigger: Trigger,
-    after: datetime.datetime,
-    installed: datetime.datetime,
-    zone: datetime.tzinfo,
-) -> tuple[datetime.datetime, ...]:
-    found = list[datetime.datetime]()
-    if not isinstance(trigger, OnSchedule):
-        return ()
-    at: datetime.datetime | None = after
-    while at is not None and len(found) < TIMES_SHOWN:
-        at = trigger.schedule.next_after(at, installed, zone)
-        found += [] if at is None else [at]
-    return tuple(found)
-
-
-def _check_recipients(continual: ContinualQueries, parts: Iterable[Part]) -> None:
-    for part in parts:
-        for recipient in recipients_of([part]):
-            try:
-                continual.check_recipient(recipient)
-            except HarkenError as error:
-                error.span = error.span or part.span
-                raise
-
-
-def parts_of_statement(text: str) -> tuple[str | None, builtins.list[Part]]:
-    """The name and the clauses of CREATE CONTINUAL QUERY; the first clause is the query."""
-    reader = Reader(text.rstrip().removesuffix(";"))
-    reader.need("CREATE")
-    reader.takes("OR", "REPLACE")
-    reader.need("CONTINUAL", "QUERY")
-    reader.takes("IF", "NOT", "EXISTS")
-    name = None if reader.sees("AS") else reader.need_name("the name of the query")
-    reader.need("AS")
-    return name, parts_of(*reader.rest())
 
 
 def _sample(stored: StoredMessage) -> Sample:

@@ -113,7 +113,7 @@ class Notifications:
                 )
         check_whole(limit, "the limit", least=1)
         found = self._messages.listed(*([] if state is None else [state]))
-        return [_shown(each) for each in found[-min(limit, MOST_LISTED) :]]
+        return [shown_message(each) for each in found[-min(limit, MOST_LISTED) :]]
 
     @exclusive
     def attempts(self, number: int) -> builtins.list[Attempt]:
@@ -283,7 +283,7 @@ def _checked_options(options: object) -> dict[str, Any]:
     return dict(options)
 
 
-def _shown(stored: StoredMessage) -> Notification:
+def shown_message(stored: StoredMessage) -> Notification:
     about = stored.message
     return Notification(
         stored.number,

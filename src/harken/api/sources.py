@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from harken.api.internals import Internals
 from harken.database.arguments import check_flag, check_names, check_text
 from harken.database.exclusive import SessionLock, exclusive
+from harken.database.function_tables import SqlTables
 from harken.errors import TypeFault
 from harken.intake.source_records import SourceRecord, read_moment, stored_moment
 from harken.lang.sql.source_statements import LONGEST_POLL, SourceWords, text_of
@@ -99,9 +100,17 @@ class Sources:
 
     @exclusive
     def list(self) -> builtins.list[SourceStatus]:
-        """The state of each source, in the order of their names."""
+        """The state of each source, in the order of their names. A user sees those that the user
+        may read."""
         self._internals.look()
-        return [self._status(each) for each in self._sources.records.all()]
+        return [self._status(each) for each in self._sources.records.all() if self._sees(each)]
+
+    def _sees(self, record: SourceRecord) -> bool:
+        runtime = self._internals.runtime
+        if runtime.permissions.user is None:
+            return True
+        function = SqlTables(runtime.catalog).function(record.name)
+        return function is not None and runtime.permissions.may_see(function)
 
     @exclusive
     def news(self) -> builtins.list[Refreshed]:

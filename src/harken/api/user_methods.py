@@ -1,7 +1,8 @@
 """What a session may be asked to do while it works for a user who is no operator.
 
 Law: everything that is not listed here is refused. Each of these checks what the user may read and
-write: statements in `statements/sql/permitted.py`, views in `Internals.function`.
+write: statements in `statements/sql/permitted.py`, views in `Internals.function`, continual queries
+in `continual/query_permissions.py`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,9 @@ from __future__ import annotations
 from harken.database.permissions import User
 from harken.errors import TypeFault
 
+QUERY_LIST = ("install", "get", "list", "install_all", "check", "preview")
+QUERY = (*("status", "history", "describe", "deliveries", "resend", "run", "_change", "drop"),)
+"""A user's own continual queries (`continual/query_permissions.py`)."""
 FOR_USERS = frozenset(
     {
         "Database.sql",
@@ -21,6 +25,9 @@ FOR_USERS = frozenset(
         "Database.snapshot",
         "Database.monitor",
         "Database.changes_after",
+        *(f"ContinualQueryList.{name}" for name in QUERY_LIST),
+        *(f"ContinualQuery.{name}" for name in QUERY),
+        "Sources.list",
         "Subscription.changes",
         "Subscription.snapshot",
         "Subscription.close",

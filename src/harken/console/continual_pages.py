@@ -153,14 +153,8 @@ def shown(db: Database, name: str) -> Shown:
         plan,
         problem,
         history[-1] if history else None,
-        [each for each in deliveries(db, query.name) if each.error],
+        [each for each in handle.deliveries() if each.error],
     )
-
-
-def deliveries(db: Database, name: str) -> list[Notification]:
-    """The newest messages about a query, newest first."""
-    found = [each for each in db.notifications.list(limit=100_000) if each.query == name]
-    return found[: -MOST_LISTED - 1 : -1]
 
 
 def page_values(db: Database, name: str, tab: str) -> dict[str, Any]:
@@ -182,5 +176,7 @@ def page_values(db: Database, name: str, tab: str) -> dict[str, Any]:
             if len(sizes) > 1:
                 values["picture"] = bars(f"rows changed at executions of {name}", sizes, labels)
         case "deliveries":
-            values["deliveries"] = deliveries(db, name)
+            values["deliveries"] = db.continual_queries.get(name).deliveries()[
+                : -MOST_LISTED - 1 : -1
+            ]
     return values

@@ -183,11 +183,10 @@ def _form(routes: APIRouter, console: Console, service: Service) -> None:
             db.continual_queries.check(text)
             query = db.continual_queries.get(name).status
             flags = {"paused": str(query.state) == "paused", "muted": query.muted}
-            with db.transaction():
-                db.continual_queries.install_all({name: {**document, **flags}})
-                if wanted and wanted.lower() != query.name.lower():
-                    change = f"{sql_name(query.name)} RENAME TO {sql_name(wanted)}"
-                    db.sql(f"ALTER CONTINUAL QUERY {change}")
+            if wanted and wanted.lower() != query.name.lower():
+                change = f"{sql_name(query.name)} RENAME TO {sql_name(wanted)}"
+                db.sql(f"ALTER CONTINUAL QUERY {change}")
+            db.continual_queries.install_all({wanted or query.name: {**document, **flags}})
             return wanted or query.name
 
         return await _changed(service, text, work)
@@ -220,16 +219,7 @@ def _actions(routes: APIRouter, service: Service) -> None:
 
     @routes.post(PLACE + "/{name}/resend")
     async def resend(name: str, number: Annotated[int, Body(embed=True)]) -> Response:
-        def work(db: Database) -> None:
-            query = db.continual_queries.get(name).status
-            found = continual_pages.deliveries(db, query.name)
-            if number not in {each.number for each in found}:
-                raise NameFault(
-                    f"{name} has no message {number}", code="unknown-table", hint="see the list"
-                )
-            db.notifications.resend([number])
-
-        await service.write(work)
+        await service.write(lambda db: db.continual_queries.get(name).resend(number))
         await service.publish()
         return _json({"next": f"{PLACE}/{segment(name)}?tab=deliveries"})
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from harken.api.continual_handles import parts_of_statement
 from harken.api.database import Database
+from harken.api.statement_previews import parts_of_statement
 from harken.console.rendering import sql_name
 from harken.continual.clause_texts import NAMES
 from harken.continual.installed_queries import InstalledQuery

@@ -11,6 +11,7 @@ from harken.api.stored_definitions import Definition
 from harken.api.views import ViewDescription
 from harken.console.lineage import Neighbour
 from harken.console.rendering import plural, segment
+from harken.console.source_routes import visible
 from harken.errors import NameFault
 from harken.ir.relations import Column
 from harken.statements.declaration import FUNCTION, RULE
@@ -23,6 +24,8 @@ PAGES = (
     ("Query", "/query"),
     ("Queries", "/queries"),
     ("New continual query", "/new/query"),
+    ("Sources", "/sources"),
+    ("Add a source", "/new/source"),
     ("Rules", "/rules"),
     ("Operator", "/operator"),
 )
@@ -187,6 +190,7 @@ def search(db: Database, text: str) -> list[Found]:
         Found(each.name, "continual query", f"/queries/{segment(each.name)}")
         for each in db.continual_queries.list()
     ]
+    every += [Found(each.name, "source", f"/sources/{segment(each.name)}") for each in visible(db)]
     every += [Found(each.name, "rule", f"/rules/{segment(each.name)}") for each in rules_of(db)]
     matching = [each for each in every if wanted in each.title.casefold()]
     matching.sort(key=lambda each: not each.title.casefold().startswith(wanted))

@@ -18,6 +18,8 @@ from harken.console.account_routes import account_routes, account_values
 from harken.console.bar_charts import bars
 from harken.console.continual_routes import continual_routes
 from harken.console.rendering import Navigation, Page, Problem, asset_text, html_answer, render
+from harken.console.source_routes import failing as failing_sources
+from harken.console.source_routes import source_routes, visible
 from harken.database.language_names import SQL
 from harken.database.permissions import Role
 from harken.errors import HarkenError, NameFault, ValueFault
@@ -41,6 +43,7 @@ ICONS = {
     "/data": "M2 3h12v10H2zM2 6.5h12M2 10h12M6 3v10",
     "/query": "M3 4l4 4-4 4M8 12h5",
     "/queries": "M8 3a5 5 0 1 0 .01 0M8 5.5V8l2 1.5M2 3l1.5-1.5M14 3l-1.5-1.5",
+    "/sources": "M3 4c0-2 10-2 10 0v8c0 2-10 2-10 0zM3 4c0 2 10 2 10 0M3 8c0 2 10 2 10 0",
     "/rules": "M3 3h5v4H3zM8 5h5v6M8 11h5",
     "/operator": "M3 4h10M3 8h10M3 12h10M6 2.5v3M10 6.5v3M5 10.5v3",
 }
@@ -55,13 +58,16 @@ class Frame:
     position: int
     queries: int
     failing: int
+    sources: int
+    failing_sources: int
 
     @classmethod
     def of(cls, db: Database) -> Frame:
         queries = [each for each in db.continual_queries.list() if each.is_live]
         failing = sum(1 for each in queries if each.failures)
         rules = len(object_pages.rules_of(db))
-        return cls(len(db.views()), rules, db.position, len(queries), failing)
+        sources, wrong = len(visible(db)), len(failing_sources(db))
+        return cls(len(db.views()), rules, db.position, len(queries), failing, sources, wrong)
 
 
 class Console:
@@ -91,9 +97,13 @@ class Console:
         ]
         identity = current.get()
         failing = f"{frame.failing} failing" if frame.failing else ""
+        wrong = f"{frame.failing_sources} failing" if frame.failing_sources else ""
+        menu += [
+            Navigation("Queries", "/queries", ICONS["/queries"], frame.queries, failing),
+            Navigation("Sources", "/sources", ICONS["/sources"], frame.sources, wrong),
+        ]
         if identity.is_operator:
             menu += [
-                Navigation("Queries", "/queries", ICONS["/queries"], frame.queries, failing),
                 Navigation("Rules", "/rules", ICONS["/rules"], frame.rules),
                 Navigation("Operator", "/operator", ICONS["/operator"]),
             ]
@@ -132,6 +142,7 @@ def console_routes(service: Service, identities: Identities) -> APIRouter:
     _browsing_routes(routes, console)
     _query_routes(routes, console, service)
     routes.include_router(continual_routes(console, service))
+    routes.include_router(source_routes(console, service))
     routes.include_router(account_routes(service, identities))
 
     @routes.get("/static/{name}")

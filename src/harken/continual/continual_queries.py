@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import datetime
 import getpass
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +30,8 @@ from harken.continual.installed_queries import (
 )
 from harken.continual.local_times import zone_named
 from harken.continual.query_clauses import Clauses, Delivery, OnSchedule
-from harken.continual.relative_triggers import Delayed, RelativeTriggers
+from harken.continual.query_permissions import QueryPermissions
+from harken.continual.relative_triggers import AfterQuery, Delayed, RelativeTriggers, event_of
 from harken.continual.time_triggers import TimeTriggers
 from harken.continual.trigger_kinds import INSTALLED, REQUEST, RETRY, SCHEDULE, Cause, Kinds
 from harken.database.due_work import CONTINUAL_QUERIES, Timers
@@ -60,6 +61,7 @@ class ContinualQueries:
         self.kinds.register(TimeTriggers())
         self.kinds.register(self.relative)
         self.queries = InstalledQueries(runtime, self.kinds)
+        self.permissions = QueryPermissions(runtime)
         self.log = ExecutionLog(runtime)
         self.compile = compile
         self.answers = Answers(runtime, network, self.queries, compile)
@@ -98,8 +100,7 @@ class ContinualQueries:
         now = self.now
         zone = clauses.zone or str(self._runtime.settings["time_zone"])
         zone_named(zone)
-        user = self._runtime.permissions.user
-        owner = clauses.owner or (_user() if user is None else user.name)
+        owner = clauses.owner or self.permissions.user_name or _user()
         query = InstalledQuery(
             number=number,
             id=f"cq{number}",
@@ -117,6 +118,7 @@ class ContinualQueries:
     def checked(self, query: InstalledQuery, base: int = 0) -> InstalledQuery:
         """Compile it, and choose how its difference is found."""
         compiled = self.answers.compiled(query, base)
+        self._check_permitted(query, compiled.mentions)
         strategy = query.clauses.strategy
         if strategy == "differential" and compiled.untold:
             raise TypeFault(
@@ -147,6 +149,17 @@ class ContinualQueries:
         follows = "naive" if naive else "differential"
         return replace(query, follows=follows, sources=compiled.sources)
 
+    def _check_permitted(self, query: InstalledQuery, mentions: Iterable[str]) -> None:
+        if self.permissions.user_name is None:
+            return
+        trigger = query.clauses.trigger
+        self.permissions.check_own(self.queries.find(query.number))
+        event = event_of(trigger)
+        if isinstance(event, AfterQuery):
+            self.permissions.check_own(self.queries.named(event.query))
+        names = {*mentions, *self.kinds.of(trigger).relations(trigger)}
+        self.permissions.check_installs(query, names)
+
     def begin(self, query: InstalledQuery, cause: Cause) -> InstalledQuery:
         """Execute a query whose clauses are new, and follow it from now on."""
         done = self._executor.first(query, cause)
@@ -173,6 +186,8 @@ class ContinualQueries:
 
     def changed(self, query: InstalledQuery) -> InstalledQuery:
         """In a transaction: a query has other values now."""
+        for each in (self.queries.find(query.number), query):
+            self.permissions.check_own(each)
         self.queries.write(query)
         self._changed(query)
         self._wake(query)
@@ -192,6 +207,7 @@ class ContinualQueries:
     # --- changing, in the open transaction -----------------------------------------------------
 
     def drop(self, query: InstalledQuery) -> None:
+        self.permissions.check_own(query)
         if query.is_live:
             self.kinds.of(query.clauses.trigger).dropped(query)
         self._forget(query)
@@ -201,6 +217,7 @@ class ContinualQueries:
 
     def end(self, query: InstalledQuery, reason: str) -> InstalledQuery:
         """Stop a query before its time; its owner is told."""
+        self.permissions.check_own(query)
         return self._stop(query, reason) if query.is_live else query
 
     def delivery_of(self, query: InstalledQuery) -> Delivery:
@@ -272,6 +289,7 @@ class ContinualQueries:
 
     def execute(self, query: InstalledQuery) -> Execution | None:
         """Outside of transactions: execute a query because someone asks for it."""
+        self.permissions.check_own(query)
         if not query.is_live:
             raise IntegrityError(
                 f"{query.title} has stopped", code="in-use", hint="install it again"

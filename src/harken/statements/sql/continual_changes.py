@@ -105,7 +105,9 @@ class ContinualStatements:
         return found
 
     def _named(self, reader: Reader) -> InstalledQuery:
-        return self._continual.queries.need(reader.need_name("the name of a continual query"))
+        found = self._continual.queries.need(reader.need_name("the name of a continual query"))
+        self._continual.permissions.check_own(found)
+        return found
 
     # --- changing ------------------------------------------------------------------------------
 

@@ -43,6 +43,7 @@ def show_queries(runtime: Runtime, continual: ContinualQueries) -> None:
             each.problem,
         )
         for each in continual.queries.all()
+        if continual.permissions.sees(each)
     ]
     names, types = zip(*_COLUMNS, strict=True)
     runtime.emit("rows", names, rows, types)
