@@ -70,10 +70,9 @@ class Receivers:
                 self._lock.notify_all()
             return chance < 0.5
 
-    def wait_for(self, more: int) -> None:
-        """Until they have taken so many more."""
+    def wait_for(self, wanted: int) -> None:
+        """Until they have taken so many in all."""
         with self._lock:
-            wanted = self._accepted + more
             self._lock.wait_for(lambda: self._accepted >= wanted, PATIENCE)
 
     async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
@@ -125,7 +124,7 @@ def deliver_through_kills(tmp_path: Path, messages: int, kills: int) -> None:
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
             if number < kills:
-                receivers.wait_for(random.randint(1, max(2, messages // (2 * kills + 2))))
+                receivers.wait_for(random.randint(1, messages) * (number + 1) // (kills + 1))
                 process.kill()
             process.communicate(timeout=PATIENCE * 20)
         check(receivers, messages)
