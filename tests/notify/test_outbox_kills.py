@@ -145,6 +145,7 @@ def check(receivers: Receivers, messages: int) -> None:
     assert sorted(found) == list(range(messages))
 
 
+@pytest.mark.nightly
 def test_nothing_is_lost_doubled_or_out_of_order_after_kills(tmp_path: Path) -> None:
     deliver_through_kills(tmp_path, messages=30, kills=1)
 
