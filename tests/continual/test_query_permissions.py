@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 
 import pytest
@@ -87,3 +88,28 @@ def test_a_channel_is_granted(shop: Database) -> None:
         shop.continual_queries.get("told").resend(message.number)
         with pytest.raises(harken.HarkenError, match="has no message"):
             shop.continual_queries.get("low").resend(message.number)
+
+
+def test_a_right_that_is_revoked_ends_what_a_query_tells() -> None:
+    now = [datetime.datetime(2026, 1, 5, tzinfo=datetime.UTC)]
+    with harken.connect(clock=lambda: now[0]) as db:
+        db.users.add("ann", role="author", password="correct horse battery")
+        db.sql("CREATE TABLE stock (item STRING PRIMARY KEY); GRANT SELECT ON stock TO ann")
+        with db.acting_as(ANN):
+            db.sql(MINE)
+
+        def outcome() -> str:
+            now[0] += datetime.timedelta(days=1)
+            db.sql("INSERT INTO stock VALUES (?)", (str(now[0]),))
+            (done,) = db.run_due()
+            return done.error
+
+        assert outcome() == ""
+        db.sql("REVOKE SELECT ON stock FROM ann")
+        assert "ann may not read stock" in outcome()
+        db.sql("GRANT SELECT ON stock TO ann")
+        assert outcome() == ""
+        db.users.set_active("ann", False)
+        assert "the account of ann is disabled" in outcome()
+        db.users.set_active("ann", True)
+        assert outcome() == ""

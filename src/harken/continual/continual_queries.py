@@ -358,6 +358,9 @@ class ContinualQueries:
         cause = merged(causes)
         if request is None and self._is_late(query, cause, now):
             return self._miss(query, cause, now)
+        with self.permissions.of_owner(query) as is_user:
+            if is_user:  # rights may have been revoked since
+                self._check_permitted(query, self.answers.compiled(query).mentions)
         return self._execute(query, cause)
 
     def _is_late(self, query: InstalledQuery, cause: Cause, now: datetime.datetime) -> bool:

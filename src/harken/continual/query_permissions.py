@@ -9,10 +9,12 @@ Law: nothing reaches a user by a continual query that the user may not read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from harken.continual.installed_queries import InstalledQuery
 from harken.continual.words import words_of
+from harken.database.accounts import Account, Accounts, State
 from harken.database.permissions import NotPermitted, Privilege, Role
 from harken.database.runtime import Runtime
 from harken.errors import Span
@@ -29,6 +31,26 @@ class QueryPermissions:
 
     def sees(self, query: InstalledQuery) -> bool:
         return self.user_name in (None, query.owner)
+
+    @contextmanager
+    def of_owner(self, query: InstalledQuery) -> Iterator[bool]:
+        """In the block, work for the owner, if that is a user with an account and no operator: then
+        True. An owner who may not sign in any more gets nothing."""
+        connection = self._runtime.engine.connection
+        account = Accounts(connection.records, connection.now).find(query.owner)
+        if account is None or account.user.is_operator:
+            yield False
+            return
+        if not account.may_sign_in(connection.now()):
+            raise NotPermitted(
+                f"the account of {query.owner} is {self._why_not(account)}",
+                "an operator can renew or enable it; the query then goes on by itself",
+            )
+        with self._runtime.permissions.acting_as(account.user):
+            yield True
+
+    def _why_not(self, account: Account) -> str:
+        return "over" if account.state is State.ACTIVE else f"{account.state}"
 
     def check_own(self, query: InstalledQuery | None) -> None:
         """Refuse, unless it is the session's user's own."""
