@@ -142,9 +142,10 @@ class Subscription:
 
     def follow(self, timeout: float | None = None) -> Following:
         """Each change as it is committed, by any process, with `for` or `async for`. The loop waits
-        for the next change. It ends when the subscription is closed and when nothing came for
-        `timeout` seconds. In a database in memory no other process commits, so there `for` ends
-        when nothing is left; `async for` waits for what other tasks commit."""
+        for the next change. What others commit counts from the first time that nothing was waiting,
+        or with `keep=True` from the beginning. It ends when the subscription is closed and when
+        nothing came for `timeout` seconds. In a database in memory no other process commits, so
+        there `for` ends when nothing is left; `async for` waits for what other tasks commit."""
         self._check_open()
         if timeout is not None:
             check_number(timeout, "the timeout", most=LONGEST_TIME)
@@ -182,9 +183,13 @@ class Subscription:
         if not self.has_others or not receiver.reads_queue:
             return
         refuse_in_transaction(self._transactions, "following a view cannot start")
+        logs = self._monitors.logs
+        before = logs.position()
         _ensure_log(self._runtime, self._transactions, self._monitors, receiver)
+        log = logs.find(receiver.watched)
         receiver.kept = True
-        receiver.position = self._monitors.logs.position()
+        # Not the position now: another process may have committed since the log began.
+        receiver.position = before if log is None else max(before, log.floor)
 
     @property
     def has_others(self) -> bool:
