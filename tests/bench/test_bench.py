@@ -72,7 +72,17 @@ def measured(little_garbage: None) -> list[Figure]:
         name
         for name in bench.BENCHMARKS
         if name
-        not in ("lake", "sql", "closure", "counting", "waves", "statements", "serve", "sources")
+        not in (
+            "lake",
+            "sql",
+            "closure",
+            "counting",
+            "waves",
+            "statements",
+            "serve",
+            "sources",
+            "programs",
+        )
     ]
     runs = (bench.run(name, SIZES.get(name, [300]), 1) for name in resident)
     with pytest.MonkeyPatch.context() as patch:

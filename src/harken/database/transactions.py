@@ -52,6 +52,8 @@ class Transactions:
         self._statements = 0
         self._blocks = 0
         self._block_undone = False
+        self._nesting = 0
+        """How many savepoints of texts and statements are open."""
         self._text_open = False
         self._verify: Callable[[], None] | None = None
         """Looks at what the open block would commit, and refuses it by an error."""
@@ -343,6 +345,7 @@ class Transactions:
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
         savepoint = self._set_savepoint("step")
+        nesting, self._nesting = self._nesting, self._nesting + 1
         try:
             yield
         except BaseException:
@@ -351,9 +354,14 @@ class Transactions:
             else:
                 self._undo_to(savepoint)
             raise
+        finally:
+            self._nesting = nesting
         self._connection.release(savepoint.name)
 
-    def _set_savepoint(self, name: str) -> Savepoint:
+    def _set_savepoint(self, kind: str) -> Savepoint:
+        """Nested ones have names of their own: if an interrupt keeps an inner one from being
+        undone, the outer one is not taken for it."""
+        name = f"{kind}_{self._nesting}"
         catalog = self._runtime.catalog
         held = catalog.epoch, catalog.changed, catalog.allocate(0)
         savepoint = Savepoint(name, *held, self._reactions.snapshot())
@@ -423,6 +431,7 @@ class Transactions:
                 raise
             return
         savepoint = self._set_savepoint("whole_text")
+        nesting, self._nesting = self._nesting, self._nesting + 1
         outer, self._text_open = self._text_open, True
         try:
             yield
@@ -437,6 +446,7 @@ class Transactions:
             if self._text_open and self.active:
                 self._connection.release(savepoint.name)
         finally:
+            self._nesting = nesting
             # A foreign procedure may run a text within a text.
             self._text_open = outer and self._text_open
 
