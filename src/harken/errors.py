@@ -3,21 +3,23 @@
     HarkenError                internal, unsupported, unknown-benchmark, unknown-suffix,
     │                          cannot-read, not-utf-8, bad-change (the command line),
     │                          not-allowed (the service),
-    │                          bad-project, data-loss, not-owned, test-failed (projects)
+    │                          bad-project, data-loss, not-owned, test-failed (projects),
+    │                          priority-cycle (rule programs)
     ├── LanguageError          the program text is wrong; nothing was executed
     │   │                      not-allowed (a location outside of `lake_roots`)
     │   ├── SyntaxFault        syntax, missing-semicolon
     │   ├── NameFault          unknown-type, unknown-function, unknown-variable, unknown-rule,
     │   │                      unknown-table, unknown-column, unknown-relation,
-    │   │                      unknown-component, unknown-source, exists, bad-name, not-in-lake
-    │   ├── TypeFault          type-mismatch, arity, ambiguous, ungrouped
+    │   │                      unknown-component, unknown-source, unknown-user, exists,
+    │   │                      bad-name, not-in-lake
+    │   ├── TypeFault          type-mismatch, arity, ambiguous, ungrouped, no-key
     │   └── SafetyFault        unsafe, not-stratified, not-updatable, side-effect,
     │                          too-complex
     ├── EvaluationError        a correct program met bad data; its statement was undone
     │   │                      ambiguous, no-fixpoint, large-action-set, too-complex
     │   ├── ArithmeticFault    division-by-zero, overflow, bad-value
     │   ├── ValueFault         no-value, many-values, wrong-object, bad-value, overflow,
-    │   │                      no-such-position, parameters
+    │   │                      no-such-position, parameters, bad-password
     │   ├── ForeignFault       foreign
     │   └── LimitFault         timeout, cancelled, row-limit, memory-limit
     ├── EngineError            no-java, wrong-java, wrong-python, no-spark, no-memory,
@@ -31,7 +33,7 @@
                                storage, no-lake-table, not-a-lake-table, no-such-version,
                                input-changed, bad-path, bad-file, unknown-format, lake-damaged,
                                not-permitted, cannot-read, cannot-write, not-utf-8,
-                               cannot-listen, too-many, too-large, too-slow
+                               cannot-listen, too-many, too-large, too-slow, bad-backup
 
 Codes are part of the contract: scripts match on them, so they never change their meaning.
 """

@@ -123,9 +123,9 @@ def is_table(function: Function) -> bool:
 
 
 def is_asked(function: Function) -> bool:
-    """Is it a source without a mirror, which is asked when a query reads it?"""
-    is_source = function.language == SQL and function.text.startswith("CREATE SOURCE ")
-    return function.kind is FunctionKind.FOREIGN and is_source
+    """Is it a source without a mirror, which is asked when a query reads it? Nothing else that SQL
+    defines is foreign."""
+    return function.kind is FunctionKind.FOREIGN and function.language == SQL
 
 
 def asked_below(catalog: Catalog, names: Collection[str]) -> str | None:
