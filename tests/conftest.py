@@ -21,6 +21,7 @@ from harken.engines import machine
 pytest_plugins = [
     "tests.harness.commands",
     "tests.harness.databases",
+    "tests.harness.distribution",
     "tests.harness.servers",
 ]
 
@@ -57,20 +58,15 @@ def pytest_configure() -> None:
     machine.choose_java()
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The tests with Spark begin at once, all of them in one process: a second session would take
-    as long again to become quick. The other tests fill the rest."""
-    with_spark = [item for item in items if "spark" in getattr(item, "fixturenames", ())]
-    for item in with_spark:
-        item.add_marker(pytest.mark.xdist_group("spark"))
-        limited = config.getoption("timeout", None) is not None
-        if not limited and item.get_closest_marker("timeout") is None:
+    """Tests with Spark are interrupted late."""
+    if config.getoption("timeout", None) is None:
+        return
+    for item in items:
+        given = item.get_closest_marker("timeout")
+        if given is None and "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.timeout(SPARK_TIMEOUT))
-    for item in items:  # Playwright's loop runs until the module ends: nothing may come in between
-        if "chromium" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("chromium"))
-    items.sort(key=lambda item: item not in with_spark)
 
 
 def pytest_collection_finish() -> None:

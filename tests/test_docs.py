@@ -37,6 +37,13 @@ PAGES = [
 ]
 
 
+def groups(page: Path) -> list[pytest.MarkDecorator]:
+    """Which of what takes long to start the page needs (tests/harness/distribution.py)."""
+    text = page.read_text("utf-8")
+    needed = {"spark": WITH_SPARK.search(text), "servers": "postgresql_url" in text}
+    return [pytest.mark.xdist_group(name) for name, is_needed in needed.items() if is_needed][:1]
+
+
 def run_text(db: harken.Database, language: str, text: str) -> str:
     printed: list[str] = []
     try:
@@ -64,7 +71,11 @@ def run_python(text: str, names: dict[str, Any], where: str, line: int) -> None:
 
 
 @pytest.mark.timeout(600)  # some pages wait for Spark
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=groups(page)) for page in PAGES],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
+)
 def test_examples(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:

@@ -23,7 +23,9 @@ def run(url: str, *statements: str) -> None:
     engine.dispose()
 
 
-@pytest.fixture(params=["sqlite", "mariadb"])
+@pytest.fixture(
+    params=["sqlite", pytest.param("mariadb", marks=pytest.mark.xdist_group("servers"))]
+)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/f.db"
