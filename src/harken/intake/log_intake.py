@@ -10,7 +10,7 @@ Law: killed at any moment, each transaction of the server is applied once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from harken.database.runtime import Runtime
 from harken.errors import HarkenError, SourceFault
@@ -26,7 +26,7 @@ from harken.intake.mirror_changes import MirrorChanges
 from harken.intake.open_sources import OpenSources
 from harken.intake.source_records import FOLLOWED, Progress, SourceRecord, State, stored_moment
 from harken.intake.taking_in import Intake, Taken, in_state
-from harken.sources.outside import OutsideTransaction, Position
+from harken.sources.outside import OutsideTransaction, Position, TableChange
 
 
 class Overtaken(HarkenError):
@@ -63,6 +63,10 @@ class LogIntake:
         if any(each.state == State.OK for each in taken):
             self._applied[key] = transaction.position
 
+    def forget_done(self, key: str) -> None:
+        """What was committed may not be on the disk: the server keeps it."""
+        self._done.pop(key, None)
+
     def has_server(self, record: SourceRecord) -> bool:
         """Is its server followed for another source already?"""
         return any(each.name != record.name for each in self.groups().get(server_key(record), []))
@@ -92,31 +96,29 @@ class LogIntake:
             if table in positions:
                 taken.append(self._stop(reading.names[table], why))
                 del positions[table]
-        plus: dict[str, int] = {}
-        minus: dict[str, int] = {}
+        moved: dict[str, Moved] = {}
         for change in transaction.changes:
             table = change.table
             if table not in positions:
                 continue
-            if table not in plus:
-                self._check(reading.names[table], expected[table])
-            record = self._intake.records.get(reading.names[table])
+            held = moved.get(table)
+            if held is None:
+                record = self._checked(reading.names[table], expected[table])
+                held = moved[table] = Moved(record, self._mirror(record))
             try:
-                come, gone = self._mirror(record).apply(change)
+                held.apply(change)
             except SourceFault as error:
-                raise Misfit(record.name, error) from error
-            plus[table] = plus.get(table, 0) + come
-            minus[table] = minus.get(table, 0) + gone
-        for table in plus:
-            name = reading.names[table]
-            taken.append(self._advance(name, transaction.position, plus[table], minus[table]))
+                raise Misfit(held.record.name, error) from error
+        for table, held in moved.items():
+            taken.append(self._advance(held, transaction.position))
             positions[table] = transaction.position
         return taken, positions
 
-    def _check(self, name: str, position: Position) -> None:
+    def _checked(self, name: str, position: Position) -> SourceRecord:
         record = self._intake.records.find(name)
         if record is None or record.position != position or not is_active(record):
             raise Overtaken("another session follows this server", code="source-lost")
+        return record
 
     def _mirror(self, record: SourceRecord) -> MirrorChanges:
         epoch = self._runtime.catalog.epoch
@@ -127,11 +129,11 @@ class LogIntake:
             self._mirrors[record.name] = held
         return held[1]
 
-    def _advance(self, name: str, position: Position, plus: int, minus: int) -> Taken:
-        record = self._intake.records.get(name)
+    def _advance(self, moved: Moved, position: Position) -> Taken:
+        record, name = moved.record, moved.record.name
         now = stored_moment(self._intake.now)
         recovered = record.progress.attempts > 0
-        changed = bool(plus or minus)
+        changed = bool(moved.plus or moved.minus)
         progress = replace(
             in_state(record.progress, State.OK, now),
             why="",
@@ -139,13 +141,22 @@ class LogIntake:
             attempts=0,
             read=now,
             changed=now if changed else record.progress.changed,
-            rows=record.progress.rows + plus - minus,
+            rows=record.progress.rows + moved.plus - moved.minus,
         )
-        moved = replace(record, position=position, revision=record.revision + 1)
-        self._intake.keep(moved, progress, FOLLOWED)
+        self._intake.records.advance(
+            replace(
+                record,
+                progress=progress,
+                position=position,
+                revision=record.revision + 1,
+                due=FOLLOWED,
+            )
+        )
+        if progress.state != record.progress.state:
+            self._intake.board.note_state(name, progress)
         if changed:
             self._intake.board.note(name)
-        return Taken(name, State.OK, plus, minus, recovered=recovered)
+        return Taken(name, State.OK, moved.plus, moved.minus, recovered=recovered)
 
     def _stop(self, name: str, why: str) -> Taken:
         """The columns of a table changed: its rows stay as they are until someone decides."""
@@ -182,6 +193,21 @@ class LogIntake:
             self._intake.keep(record, progress, FOLLOWED)
             found.append(Taken(name, State.UNCHANGED, recovered=True))
         return found
+
+
+@dataclass(slots=True)
+class Moved:
+    """What one transaction did to the mirror of one table."""
+
+    record: SourceRecord
+    mirror: MirrorChanges
+    plus: int = 0
+    minus: int = 0
+
+    def apply(self, change: TableChange) -> None:
+        plus, minus = self.mirror.apply(change)
+        self.plus += plus
+        self.minus += minus
 
 
 class Misfit(Exception):

@@ -79,6 +79,10 @@ class SourceDefinition:
     in_lake: bool = False
     text: str = ""
 
+    @cached_property
+    def stored(self) -> str:
+        return _text(asdict(self))
+
     @property
     def every(self) -> float:
         """Seconds between two readings of a polled source."""
@@ -110,6 +114,10 @@ class Layout:
             import pyarrow as pa
 
         return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(self.types)))
+
+    @cached_property
+    def stored(self) -> str:
+        return _text(asdict(self))
 
     @property
     def known(self) -> OutsideSchema:
@@ -210,14 +218,24 @@ class SourceRecords:
         self._records.make_room(SOURCES)
         row = (
             record.name,
-            json.dumps(asdict(record.definition), ensure_ascii=False),
-            json.dumps(asdict(record.layout), ensure_ascii=False),
+            record.definition.stored,
+            record.layout.stored,
             record.position,
             record.revision,
             record.due,
-            json.dumps(asdict(record.progress), ensure_ascii=False),
+            _text(vars(record.progress)),
         )
         self._records.add(SOURCES, row, replace=True)
+
+    def advance(self, record: SourceRecord) -> None:
+        """Write how it goes with a source whose definition and columns stay as they are."""
+        values = {
+            "position": record.position,
+            "revision": record.revision,
+            "due": record.due,
+            "progress": _text(vars(record.progress)),
+        }
+        self._records.change(SOURCES, {"name": record.name}, values)
 
     def remove(self, name: str) -> None:
         if self._records.exist(SOURCES):
@@ -259,6 +277,11 @@ def _read(row: tuple[Any, ...]) -> SourceRecord:
     )
 
 
+def _text(given: Mapping[str, Any]) -> str:
+    return json.dumps(given, ensure_ascii=False)
+
+
+@lru_cache(maxsize=1_000)
 def read_definition(text: str) -> SourceDefinition:
     given = json.loads(text)
     key = given["key"]

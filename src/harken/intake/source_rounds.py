@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -24,6 +24,7 @@ from harken.intake.open_sources import Reading
 from harken.intake.source_failures import SourceFailures
 from harken.intake.source_records import SourceRecord
 from harken.intake.taking_in import Intake, Taken
+from harken.sources.outside import OutsideTransaction, Position
 
 MOST_READINGS = 1_000
 """Of one log in one transaction; then it is taken to be endless, and the rest comes next time."""
@@ -160,24 +161,44 @@ class SourceRounds:
         if not reading.transactions:
             self._recover(reading)
             return False
-        for transaction in reading.transactions:
-            for _ in range(len(reading.names) + 1):
-                try:
-                    with self.transactions.block():
-                        taken, after = self.log.apply(reading, transaction, positions)
-                    break
-                except Misfit as misfit:
-                    with self.transactions.block():
-                        _add(found, self.log.note_misfit(misfit.name, misfit.error))
-                    positions = {
-                        t: p for t, p in positions.items() if reading.names[t] != misfit.name
-                    }
-            positions = after
-            self.log.note_done(reading.server, transaction, taken)
-            for each in taken:
-                _add(found, each)
+        with self._durable_together(reading.server):
+            for transaction in reading.transactions:
+                taken, positions = self._apply_alone(reading, transaction, positions)
+                self.log.note_done(reading.server, transaction, taken)
+                for each in taken:
+                    _add(found, each)
         self._found += found.values()
         return positions != reading.positions
+
+    def _apply_alone(
+        self, reading: LogReading, transaction: OutsideTransaction, positions: dict[str, Position]
+    ) -> tuple[list[Taken], dict[str, Position]]:
+        """In a transaction of its own. A table whose changes do not fit is left out."""
+        misfits: list[Taken] = []
+        while True:
+            try:
+                with self.transactions.block():
+                    taken, positions = self.log.apply(reading, transaction, positions)
+                return [*misfits, *taken], positions
+            except Misfit as misfit:
+                with self.transactions.block():
+                    misfits.append(self.log.note_misfit(misfit.name, misfit.error))
+                positions = {t: p for t, p in positions.items() if reading.names[t] != misfit.name}
+
+    @contextmanager
+    def _durable_together(self, server: str) -> Iterator[None]:
+        """The server keeps its log until all of these commits are on the disk. The lake is written
+        after each commit and must not be ahead of it, so with a lake each is waited for."""
+        engine = self.runtime.engine
+        if engine.has_lake:
+            yield
+            return
+        try:
+            with engine.connection.commits_together():
+                yield
+        except StorageError:
+            self.log.forget_done(server)
+            raise
 
     def _recover(self, reading: LogReading) -> None:
         failing = self.failures.failing(reading.names.values())

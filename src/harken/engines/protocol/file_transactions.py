@@ -94,6 +94,10 @@ class Transactions(Protocol):
         """Numbers that change with every table, index or trigger, and come back when that is
         undone; None if they cannot be told."""
 
+    def commits_together(self) -> AbstractContextManager[None]:
+        """Outside of transactions: the commits of the block become durable at its end. If the
+        machine loses power before, it keeps the first ones of them."""
+
     def give_back_room(self) -> None:
         """Return free room to the file system."""
 

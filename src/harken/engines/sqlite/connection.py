@@ -23,6 +23,7 @@ import apsw
 
 from harken.engines.protocol import BrokenOff, SchemaVersions
 from harken.engines.sqlite import faults, functions, heap
+from harken.engines.sqlite.commit_groups import CommitGroups
 from harken.engines.sqlite.file_records import RecordTables
 from harken.engines.sqlite.opened_files import (
     APPLICATION_ID,
@@ -43,7 +44,7 @@ SHORT_PATTERN = 1_000
 """The longest LIKE pattern, in bytes, in a session with a time limit: matching takes time
 proportional to the pattern times the text and cannot be interrupted."""
 BUSY_SECONDS = (0.001, 0.05)
-"""Seconds between two checks for another writer's end: first and longest pause."""
+"""The first and the longest pause between two checks for another writer's end."""
 LOCK_POLL = 0.002
 """Seconds between two attempts to take a lock where SQLite does not wait by itself."""
 HAS_TABLE = "SELECT EXISTS (SELECT 1 FROM pragma_table_info(?, ?))"
@@ -117,6 +118,7 @@ class Connection:
             self.raw.close()
             raise
         self._files = OpenedFiles(self.raw, self.in_memory)
+        self.commits_together = CommitGroups(self.raw, self.in_memory).together
         self.execute = self.raw.execute
         """The raw statement runner, for hot paths that translate errors themselves."""
 
