@@ -45,9 +45,14 @@ def test_also_after_an_error(tmp_path: Path, synchronised: list[int]) -> None:
         raise ZeroDivisionError
     assert level(connection) == FULL
     connection.run("CREATE TABLE t (a)")
-    with pytest.raises(ZeroDivisionError), connection.commits_together():
-        connection.run("INSERT INTO t VALUES (1)")
-        raise ZeroDivisionError
+
+    def write_and_fail() -> None:
+        with connection.commits_together():
+            connection.run("INSERT INTO t VALUES (1)")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write_and_fail()
     assert len(synchronised) >= 1
     assert connection.rows("SELECT a FROM t") == [(1,)]
     connection.close()
