@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import random
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,7 @@ import psycopg
 import pytest
 
 import harken
-from harken.bench.postgres import PostgresServer
-from tests.harness.servers import LOGICAL, PostgresDatabase, running_postgres
+from tests.harness.servers import PostgresDatabase
 from tests.harness.source_worker import SourceWorker
 
 DEFINITIONS = """
@@ -26,12 +24,6 @@ DEFINITIONS = """
     ALTER TABLE entry REPLICA IDENTITY FULL
 """
 WAYS = ["logical", "triggers", "poll"]
-
-
-@pytest.fixture
-def own_server() -> Iterator[PostgresServer]:
-    """One that the test may stop."""
-    yield from running_postgres(*LOGICAL)
 
 
 class Clock:
@@ -89,24 +81,24 @@ def test_changes_reach_views(logical_database: PostgresDatabase, way: str) -> No
 
 @pytest.mark.parametrize("way", WAYS)
 def test_each_change_once_whoever_is_killed(
-    own_server: PostgresServer, tmp_path: Path, way: str
+    logical_database: PostgresDatabase, tmp_path: Path, way: str
 ) -> None:
-    live(own_server, tmp_path, way, kills=2)
+    live(logical_database, tmp_path, way, kills=2)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(3_000)
 @pytest.mark.parametrize("way", WAYS)
 def test_each_change_once_through_200_kills(
-    own_server: PostgresServer, tmp_path: Path, way: str
+    logical_database: PostgresDatabase, tmp_path: Path, way: str
 ) -> None:
-    live(own_server, tmp_path, way, kills=200)
+    live(logical_database, tmp_path, way, kills=200)
 
 
-def live(server: PostgresServer, directory: Path, way: str, kills: int) -> None:
+def live(database: PostgresDatabase, directory: Path, way: str, kills: int) -> None:
     """A consumer hears of each row of `entry` once."""
     choose = random.Random(kills)
-    database, path = PostgresDatabase(server), directory / "harken.db"
+    path = directory / "harken.db"
     database.run(DEFINITIONS)
     with connected(path) as db:
         create(db, database.url, way)
@@ -125,8 +117,8 @@ def live(server: PostgresServer, directory: Path, way: str, kills: int) -> None:
         event = choose.random()
         if event < 0.2:
             database.connection.close()
-            server.stop(choose.choice(["fast", "immediate"]))
-            server.start()
+            database.server.stop(choose.choice(["fast", "immediate"]))
+            database.server.start()
         if event < 0.9:
             worker.kill()
             worker = SourceWorker(path)
@@ -138,7 +130,6 @@ def live(server: PostgresServer, directory: Path, way: str, kills: int) -> None:
         db.run_due()  # each transaction by itself: REFRESH would take all in one, net
         right(db, database)
         once(db, written, way)
-    database.drop()
 
 
 def once(db: harken.Database, written: int, way: str) -> None:
