@@ -23,31 +23,26 @@ from typing import Any
 from harken.continual.compiled_queries import CompiledQuery
 from harken.continual.installed_queries import InstalledQuery
 from harken.database.catalog import Catalog
+from harken.database.shared_conditions import shared_condition
 from harken.database.subscription_parameters import Parameters
-from harken.database.system import parameters_relation
 from harken.engines.protocol import Engine
 from harken.ir.assemble import assemble
-from harken.ir.clauses import Aggregation, Atom, Clause, Comparison, Definition
-from harken.ir.relations import Column, Kind, Relation, Role
+from harken.ir.clauses import Aggregation, Clause, Comparison
 from harken.ir.terms import Constant, Variable
-from harken.maintenance.watched import WatchedView
-from harken.planner.lift import compared_with, lift_constants
+from harken.maintenance.watched import SharedView, WatchedView
+from harken.planner.lift import lift_constants
 from harken.propagation.consumer import Consumer
 from harken.propagation.network import Network
 from harken.values.encoding import encoder
 from harken.values.rows import Row
-from harken.values.types import INTEGER, Type
+from harken.values.types import Type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerView(WatchedView):
-    label: str
+class AnswerView(SharedView):
     called: str
     number: int | None = None
     """The query whose own it is; None if it is shared."""
-    parameters: Relation | None = None
-    looked_up: tuple[int, ...] = ()
-    """The columns of the parameters that are compared with columns of the query."""
 
     @property
     def name(self) -> str:
@@ -58,21 +53,8 @@ class AnswerView(WatchedView):
         return f"the continual query {self.called}"
 
     @property
-    def needs_losses(self) -> bool:
-        return True
-
-    @property
-    def is_asked_at_end(self) -> bool:
-        return True
-
-    @property
     def may_fail(self) -> bool:
         return True
-
-    @property
-    def may_be_counted(self) -> bool:
-        """Counts would have to follow the parameters, which change without an event."""
-        return self.parameters is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,29 +102,14 @@ def _shared(
     relation = clause.head.relation
     said = repr((relation.columns, relation.semantics, clause.head.terms, clause.body))
     label = f"of shape {hashlib.sha256(said.encode()).hexdigest()[:24]}"
-    goal = Relation(
-        f"answers {label}",
-        (Column("query", INTEGER), *relation.columns),
-        0,
-        Kind.DERIVED,
-        relation.semantics,
-        None if relation.key is None else (0, *(i + 1 for i in relation.key)),
-        role=Role.CONDITION,
-    )
-    types = [each.type.or_null(False) for each in constants]
-    parameters = parameters_relation(f"answers {label}", types)
-    number = Variable("QUERY#", INTEGER)
-    variables = tuple(_variable(i, each) for i, each in enumerate(types))
-    active = Atom(parameters, (number, *variables))
-    head = Atom(goal, (number, *clause.head.terms))
-    definition = Definition(goal, (Clause(head, (active, *clause.body)),))
-    compared = compared_with(clause)
+    variables = [_variable(i, each.type.or_null(False)) for i, each in enumerate(constants)]
+    shared = shared_condition(relation, clause, variables, f"answers {label}", f"answers {label}")
     return AnswerView(
-        program=assemble(goal, (definition,), catalog),
+        program=assemble(shared.goal, (shared.definition,), catalog),
         label=label,
         called=f"{query.name} and others like it",
-        parameters=parameters,
-        looked_up=tuple(i for i, each in enumerate(variables, start=1) if each in compared),
+        parameters=shared.parameters,
+        looked_up=shared.looked_up,
     )
 
 

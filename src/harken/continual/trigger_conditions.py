@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from harken.ir.clauses import Program
 from harken.ir.event_trees import Tree
 from harken.ir.relations import Column, Kind, Relation, Role
-from harken.maintenance.watched import WatchedView
+from harken.maintenance.watched import NetChangeView, SharedView
 from harken.values.types import INTEGER, TEXT, Type
 
 LEAVES = 64
@@ -50,15 +50,11 @@ def query_and_leaf(number: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WatchedCondition(WatchedView):
+class WatchedCondition(SharedView):
     """A leaf of triggers, for all subscriptions of its shape."""
 
-    label: str
     parameters: Relation
-    looked_up: tuple[int, ...]
-    """The columns of the parameters that get an index."""
     said: str
-    is_moving: bool = False
 
     @property
     def name(self) -> str:
@@ -69,30 +65,13 @@ class WatchedCondition(WatchedView):
         return f"the trigger condition {self.said}"
 
     @property
-    def needs_losses(self) -> bool:
-        return True
-
-    @property
-    def is_asked_at_end(self) -> bool:
-        return True
-
-    @property
-    def depends_on_time(self) -> bool:
-        return self.is_moving
-
-    @property
     def may_fail(self) -> bool:
         """A condition that cannot be computed, as it divides by 0, holds for nothing."""
         return True
 
-    @property
-    def may_be_counted(self) -> bool:
-        """Counts would have to follow the parameters, which change without an event."""
-        return False
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReferenceRows(WatchedView):
+class ReferenceRows(NetChangeView):
     """The rows whose previous values are kept: first the key, then the values."""
 
     label: str
@@ -104,14 +83,6 @@ class ReferenceRows(WatchedView):
     @property
     def title(self) -> str:
         return self.name
-
-    @property
-    def needs_losses(self) -> bool:
-        return True
-
-    @property
-    def is_asked_at_end(self) -> bool:
-        return True
 
 
 @dataclass(frozen=True, slots=True)

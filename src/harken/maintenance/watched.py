@@ -98,3 +98,41 @@ class WatchedView(ABC):
 
     def has_same_definition(self, other: WatchedView) -> bool:
         return self.program == other.program and self.events == other.events
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetChangeView(WatchedView):
+    """A view whose consumer wants the net change of each transaction, with both signs."""
+
+    @property
+    def needs_losses(self) -> bool:
+        return True
+
+    @property
+    def is_asked_at_end(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedView(NetChangeView):
+    """One view for subscribers whose conditions differ in constants alone: the constants of each
+    are a row of the parameters, and its number is the first column of the view."""
+
+    label: str
+    """What is watched; of a shared view, its shape."""
+    parameters: Relation | None = None
+    """None if only one subscriber has it."""
+    looked_up: tuple[int, ...] = ()
+    """The columns of the parameters that are compared with columns of the view: they get an
+    index."""
+    is_moving: bool = False
+    """Whether it depends on chance."""
+
+    @property
+    def depends_on_time(self) -> bool:
+        return self.is_moving
+
+    @property
+    def may_be_counted(self) -> bool:
+        """Counts would have to follow the parameters, which change without an event."""
+        return self.parameters is None

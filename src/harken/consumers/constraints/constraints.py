@@ -20,7 +20,7 @@ from harken.database.runtime import Runtime
 from harken.errors import IntegrityError
 from harken.ir.schema import Function
 from harken.maintenance.strategies import Strategy
-from harken.maintenance.watched import WatchedView
+from harken.maintenance.watched import NetChangeView, WatchedView
 from harken.propagation.consumer import Consumer
 from harken.propagation.network import Network
 from harken.propagation.wave import ViewChange
@@ -29,7 +29,7 @@ from harken.values.types import Type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WatchedConstraint(WatchedView):
+class WatchedConstraint(NetChangeView):
     table: str
     said: str
     number: int
@@ -41,14 +41,6 @@ class WatchedConstraint(WatchedView):
     @property
     def title(self) -> str:
         return f"{self.said} of {self.table}"
-
-    @property
-    def needs_losses(self) -> bool:
-        return True
-
-    @property
-    def is_asked_at_end(self) -> bool:
-        return True
 
 
 CompileConstraints = Callable[[Function, Catalog], Iterable[WatchedConstraint]]

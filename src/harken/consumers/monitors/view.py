@@ -23,21 +23,20 @@ from harken.calculus.clock import with_clock
 from harken.consumers.monitors.restriction import Conditions, Restriction, constant_variable
 from harken.database.catalog import Catalog
 from harken.database.function_tables import asked_below
+from harken.database.shared_conditions import shared_condition
 from harken.database.shared_errors import cannot_be_watched
-from harken.database.system import parameters_relation
 from harken.errors import NameFault, SafetyFault, TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, Definition, Program, with_terms
-from harken.ir.relations import Column, Kind, Relation, Role
+from harken.ir.relations import Kind, Relation, Role
 from harken.ir.schema import Function
 from harken.ir.terms import Constant, Parameter, Term, Value, Variable
-from harken.maintenance.watched import WatchedView
+from harken.maintenance.watched import SharedView
 from harken.planner.change_methods import moving
 from harken.planner.clock_views import untold
-from harken.planner.lift import compared_with
 from harken.planner.prepare import prepare
 from harken.values.encoding import encoder
-from harken.values.types import INTEGER, Type
+from harken.values.types import Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +56,13 @@ class Watched:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MonitoredView(WatchedView):
-    label: str
-    """The name of what is watched; if subscriptions share a condition, its shape."""
+class MonitoredView(SharedView):
     types: tuple[Type, ...]
     """The types of the rows that clients receive."""
     mentions: frozenset[str] = frozenset()
     """The names that the condition mentions."""
-    is_moving: bool = False
     warnings: tuple[str, ...] = ()
     """The changes that its clients do not see."""
-    parameters: Relation | None = None
-    """The constants of each subscription, where several share the condition. The first column of
-    the condition is then the number of the subscription."""
-    looked_up: tuple[int, ...] = ()
-    """The columns of the parameters that are compared with columns of the view."""
 
     @property
     def name(self) -> str:
@@ -80,23 +71,6 @@ class MonitoredView(WatchedView):
     @property
     def title(self) -> str:
         return f"the monitored view {self.label}"
-
-    @property
-    def needs_losses(self) -> bool:
-        return True
-
-    @property
-    def is_asked_at_end(self) -> bool:
-        return True
-
-    @property
-    def depends_on_time(self) -> bool:
-        return self.is_moving
-
-    @property
-    def may_be_counted(self) -> bool:
-        """Counts would have to follow the parameters, which change without an event."""
-        return self.parameters is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,40 +195,18 @@ def _restricted_view(
     read = Definition(goal, (_with_terms(goal, clause, given),))
     reading = with_clock(assemble(goal, (read, *restriction.own), catalog))
     _check(reading, function, catalog)
-    shared = _shared_goal(relation, f"monitored {label}")
-    parameters = parameters_relation(label, [each.type for each in constants])
-    subscription = Variable("SUBSCRIPTION", INTEGER)
-    head = Atom(shared, (subscription, *clause.head.terms))
-    active = Atom(parameters, (subscription, *constants))
-    definition = Definition(shared, (Clause(head, (active, *clause.body)),))
-    compared = compared_with(clause)
+    shared = shared_condition(relation, clause, constants, f"monitored {label}", label)
     view = MonitoredView(
-        program=assemble(shared, (definition, *restriction.own), catalog),
+        program=assemble(shared.goal, (shared.definition, *restriction.own), catalog),
         label=label,
         types=_types(relation),
         mentions=restriction.mentions,
         is_moving=bool(moving(reading)),
         warnings=untold(reading, catalog.hierarchy),
-        parameters=parameters,
-        looked_up=tuple(i for i, each in enumerate(constants, start=1) if each in compared),
+        parameters=shared.parameters,
+        looked_up=shared.looked_up,
     )
     return view, reading
-
-
-def _shared_goal(relation: Relation, name: str) -> Relation:
-    """The rows of the view for each subscription."""
-    key = None if relation.key is None else (0, *(i + 1 for i in relation.key))
-    columns = (Column("subscription", INTEGER), *relation.columns)
-    return Relation(
-        name,
-        columns,
-        0,
-        Kind.DERIVED,
-        relation.semantics,
-        key,
-        role=Role.CONDITION,
-        of=relation,
-    )
 
 
 def _with_terms(goal: Relation, clause: Clause, given: Mapping[Term, Term]) -> Clause:
