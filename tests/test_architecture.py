@@ -111,7 +111,7 @@ SURFACE_ALLOWED = (
     | SURFACE
 )
 
-TESTS_ONLY = {"cases", "costs", "generators", "harness", "laws", "models"}
+TESTS_ONLY = {"cases", "costs", "generators", "harness", "laws", "models", "papers"}
 """The folders of `tests/` that stand for no folder of the source."""
 
 PYSPARK_ALLOWED = ("harken.engines.spark", "harken.pipeline", "harken.sources")

@@ -22,6 +22,7 @@ from harken.continual.schedules import (
     on_day_of_month,
     on_weekdays,
 )
+from harken.continual.time_texts import schedule_of
 from tests.continual.time_zones import DAY, UTC, transitions, zones
 
 OSLO = zoneinfo.ZoneInfo("Europe/Oslo")
@@ -272,3 +273,17 @@ def test_a_schedule_ends_with_the_calendar() -> None:
     for schedule in (every(1, Unit.DAY), every(9, Unit.YEAR), Cron("0 0 1 1 *")):
         assert schedule.next_after(last, last, UTC) is None
     assert every(1, Unit.DAY, datetime.time(8)).next_after(last, last, OSLO) is None
+
+
+def test_several_times_of_day() -> None:
+    """Section 6.2.1.5 of the thesis: at midnight and noon every weekday."""
+    schedule = schedule_of("at midnight and noon every weekday")
+    assert str(schedule) == "EVERY WEEKDAY AT '00:00' AND '12:00'"
+    assert schedule_of(str(schedule)) == schedule
+    after, found = at("2026-01-09 06:00"), []  # a Friday
+    for _ in range(2):
+        following = schedule.next_after(after, after, UTC)
+        assert following is not None
+        after = following
+        found.append(after)
+    assert found == [at("2026-01-09 12:00"), at("2026-01-12 00:00")]

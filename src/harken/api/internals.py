@@ -64,6 +64,11 @@ class Internals:
     def function(self, name: str, rules: Collection[str] = ()) -> Function:
         """The one function of a name; `rules` are those that the name could have meant as well."""
         overloads = self.catalog.named(name)
+        if not overloads and (missing := self.runtime.standing.missing(name)):
+            with self.alone():
+                self.runtime.standing.declare(missing)
+                self.reactions.synchronise()
+            overloads = self.catalog.named(name)
         if not overloads:
             raise unknown_name(self.catalog, name, rules)
         if len(overloads) > 1:

@@ -22,10 +22,12 @@ from harken.consumers.rules.rules import Rules
 from harken.continual.content_queries import ContentQueries
 from harken.continual.content_triggers import ContentTriggers
 from harken.continual.continual_queries import ContinualQueries
+from harken.database import messages
 from harken.database.catalog import Catalog
 from harken.database.due_clock import DueClock
 from harken.database.function_tables import is_asked
 from harken.database.language_names import PYTHON
+from harken.database.messages import Messages
 from harken.database.objects import Objects
 from harken.database.reactions import Reactions
 from harken.database.runtime import AllWatchers, Runtime
@@ -35,14 +37,18 @@ from harken.engines.placement.file_opening import open_file as open_file
 from harken.engines.placement.file_opening import spark_session as spark_session
 from harken.engines.placement.placement import Placement
 from harken.errors import HarkenError, StorageError
+from harken.intake import update_board
 from harken.intake.due_sources import DueSources
 from harken.intake.session_sources import SessionSources
+from harken.intake.update_board import UpdateBoard
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function, FunctionKind
 from harken.limits import Watch
+from harken.notify import template_records
 from harken.notify.channels import register_all as register_channels
 from harken.notify.due_messages import DueMessages
 from harken.notify.recipients import check_recipient
+from harken.notify.template_records import TemplateRecords
 from harken.settings import Settings
 from harken.statements.amosql import foreign
 from harken.statements.amosql.build import syntax_of
@@ -131,6 +137,10 @@ def _register_due_work(
 ) -> None:
     """In the order in which it runs: what changes views, what looks at them, what tells people."""
     register_channels()
+    runtime.standing.register(messages.NAME, Messages(runtime).declare)
+    runtime.standing.register(template_records.NAME, TemplateRecords(runtime).declare)
+    for board in (update_board.UPDATES, update_board.STATES):
+        runtime.standing.register(board, UpdateBoard(runtime).declare)
     runtime.due_work.register(DueSources(runtime, sources))
     runtime.due_work.register(DueClock(runtime.reactions.network, transactions))
     runtime.due_work.register(continual)

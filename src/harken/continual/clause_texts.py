@@ -24,7 +24,7 @@ from harken.continual.query_clauses import (
     Shown,
     Stop,
 )
-from harken.continual.trigger_kinds import SQL, Kinds
+from harken.continual.trigger_kinds import SQL, THESIS, Kinds
 from harken.continual.words import Reader, Word, depths, words_of
 from harken.database.messages import Recipient
 from harken.errors import HarkenError, Span, SyntaxFault, offered
@@ -163,11 +163,19 @@ def _read(part: Part, kinds: Kinds, layout: str) -> tuple[str, Any]:
             if not part.text:
                 raise SyntaxFault("TRIGGER says nothing", code="syntax", span=part.span)
             return "trigger", kinds.read(part.text, part.base, layout)
+        case "STOP" if layout == THESIS and _is_condition(part.text, kinds):
+            return "stop", Stop(condition=part.text)
     field, read = _READERS[part.name]
     reader = Reader(part.text, part.base)
     value = read(reader)
     reader.need_end(part.name)
     return field, value
+
+
+def _is_condition(text: str, kinds: Kinds) -> bool:
+    """Whether a STOP is a condition without WHEN."""
+    first = text.split(maxsplit=1)[0].upper() if text else ""
+    return first not in _STOPS and kinds.is_condition(text)
 
 
 def recipients_of(parts: Iterable[Part]) -> list[Recipient]:
@@ -204,11 +212,15 @@ _SAID = {"at": "AT", "after": "AFTER", "executions": "AFTER n EXECUTIONS", "cond
 def _one_stop(reader: Reader) -> tuple[str, Any]:
     if reader.takes("WHEN"):
         return "condition", _condition(reader)
-    reader.takes_one(("AT", "ON"))
+    reader.takes("STOP")  # "Stop: stop by the midnight of December 31, 1998"
+    reader.takes_one(("AT", "ON", "BY", "UNTIL"))
+    reader.takes("THE")
     moment = time_texts.take_moment(reader)
     if moment is not None:
         return "at", moment
-    reader.takes_one(("AFTER", "IN", "NEXT"))
+    reader.takes_one(("AFTER", "IN", "FOR"))
+    reader.takes("THE")
+    reader.takes("NEXT")
     here = reader.at
     number = reader.takes_kind("number")
     if number is not None and reader.takes_one(("EXECUTION", "EXECUTIONS", "RUN", "RUNS")):

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from harken.continual import schedules
+from harken.continual import execution_log, installed_queries, schedules
 from harken.continual.answers import Answers
 from harken.continual.compiled_queries import Compiler
 from harken.continual.coupled_executions import CoupledExecutions
@@ -68,6 +68,8 @@ class ContinualQueries:
         self._executor = Executor(runtime, self.answers, self.log, self.kinds)
         self.firings = Firings(self._connection)
         self._timers = Timers(self._connection, CONTINUAL_QUERIES)
+        runtime.standing.register(installed_queries.NAME, self.queries.declare)
+        runtime.standing.register(execution_log.NAME, self.log.declare)
         self.answers.when_changed = self.relative.note_changes
         self.coupled = CoupledExecutions(self)
         self.transactions: Transactions

@@ -1,6 +1,6 @@
 """Triggers that refer to something else: to changes of the answer, to another query, to an event.
 
-    AFTER 100 CHANGES                       rows of the difference since the last execution
+    AFTER 100 CHANGES, IMMEDIATE            rows of the difference since the last execution
     AFTER EXECUTION OF other, AFTER STOP OF other
     50 SECONDS AFTER EXECUTION OF other     the same, later
     5 MINUTES AFTER WHEN price > 100        some time after any other trigger
@@ -109,6 +109,8 @@ class RelativeTriggers:
 
     def _after(self, reader: Reader) -> Trigger | None:
         start = reader.at
+        if reader.takes_one(("IMMEDIATE", "IMMEDIATELY")):
+            return AfterChanges(1)
         if reader.takes("AFTER"):
             number = reader.takes_kind("number")
             if number is not None and reader.takes_one(("CHANGE", "CHANGES")):

@@ -198,6 +198,23 @@ class Cron(Schedule):
             return
 
 
+@dataclass(frozen=True, slots=True)
+class Several(Schedule):
+    """`EVERY WEEKDAY AT '00:00' AND '12:00'`: due whenever one of these is."""
+
+    parts: tuple[Schedule, ...]
+    said: str
+
+    def __str__(self) -> str:
+        return self.said
+
+    def next_after(
+        self, after: datetime.datetime, installed: datetime.datetime, zone: datetime.tzinfo
+    ) -> datetime.datetime | None:
+        found = [each.next_after(after, installed, zone) for each in self.parts]
+        return min((each for each in found if each is not None), default=None)
+
+
 DAYS = ("SUNDAY", "MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY")
 
 
@@ -211,6 +228,11 @@ def on_weekdays(days: tuple[int, ...], at: datetime.time, said: str) -> Cron:
 
 def on_day_of_month(day: str, at: datetime.time, said: str) -> Cron:
     return Cron(f"{at.minute} {at.hour} {day} * *", said)
+
+
+def on_nth_weekday(day: str, at: datetime.time, said: str) -> Cron:
+    """`5#2` is the second Friday of a month, `5L` the last."""
+    return Cron(f"{at.minute} {at.hour} * * {day}", said)
 
 
 def shown_time(at: datetime.time) -> str:

@@ -5,9 +5,9 @@
     Trigger: 6:00pm everyday
     Stop: 1 year (by default)
 
-A clause begins with its name and a colon. Semicolons and full stops at its end, and remarks in
-parentheses such as `(by default)`, say nothing; nor does a semicolon before AND or OR, which is
-printed in the middle of a condition.
+A clause begins with its name and a colon, for which a semicolon is printed once. Semicolons and
+full stops at its end, and remarks in parentheses such as `(by default)`, say nothing; nor does a
+semicolon before AND or OR, which is printed in the middle of a condition.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import re
 from harken.continual.clause_texts import NAMES, QUERY, Part
 from harken.errors import SyntaxFault
 
-_START = re.compile(rf"\b({'|'.join((QUERY, *NAMES))})\s*:", re.IGNORECASE)
+_NAME = "|".join((QUERY, *NAMES))
+_START = re.compile(rf"\b({_NAME})\s*:|;\s*({_NAME})\s*;(?!\s*(?:{_NAME})\s*:)", re.IGNORECASE)
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _REMARK = re.compile(r"\s*\(\s*(?:by\s+)?default\s*\)\s*", re.IGNORECASE)
 _STRAY = re.compile(r";(?=\s*(?:OR|AND)\b)", re.IGNORECASE)
@@ -38,7 +39,7 @@ def parts_of_thesis(text: str, base: int = 0) -> list[Part]:
     for start, end in zip(starts, ends, strict=True):
         said = text[start.end() : end]
         lead = len(said) - len(said.lstrip())
-        name = start[1].upper()
+        name = (start[1] or start[2]).upper()
         said = _cleaned(said.strip(), name)
         if said or name == QUERY:
             found.append(Part(name, said, base + start.end() + lead))

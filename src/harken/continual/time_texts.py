@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Callable
 
 from harken.continual.durations import Duration, Unit
 from harken.continual.schedules import (
@@ -15,7 +16,9 @@ from harken.continual.schedules import (
     Every,
     Once,
     Schedule,
+    Several,
     on_day_of_month,
+    on_nth_weekday,
     on_weekdays,
     shown_time,
 )
@@ -41,12 +44,16 @@ UNITS = {
     "HRS": Unit.HOUR,
 }
 MIDNIGHT = datetime.time()
+Daily = Callable[[datetime.time | None], Schedule]
+"""A schedule, given the time of day."""
 _TIME = re.compile(
     r"(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*(?:(am|pm)\b|([ap])\.m\.)\.?", re.IGNORECASE
 )
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?(?![\d:])")
 _ISO = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T]+(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?)?")
 _AMERICAN = re.compile(r"(\d{1,2})-(\d{1,2})-(\d{4})(?![\d-])")
+_FIELDS = re.compile(r"[\d*][\d*/,-]*(?:\s+[\d*][\d*/,-]*){4}(?=[\s;.]*\Z)")
+"""The five fields of cron, without quotes."""
 _OFFSET = re.compile(r"\s*(?:([+-])(\d{2}):?(\d{2})?|(Z|UTC|GMT)\b)", re.IGNORECASE)
 _SPOKEN = re.compile(rf"({'|'.join(m[:3] for m in MONTHS)})[a-z]*\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?"
                      r",?\s+(\d{4})", re.IGNORECASE)  # fmt: skip
@@ -137,9 +144,10 @@ def _iso(reader: Reader) -> datetime.datetime | None:
 
 
 def _spoken(reader: Reader) -> datetime.datetime | None:
-    """A time of day before or after a date: 7:30 pm, March 30, 1998; 10-26-1998 09:00 -05."""
+    """A time of day before or after a date: 7:30 pm, March 30, 1998; 10-26-1998 09:00 -05;
+    midnight of December 31, 1998."""
     at = take_time(reader)
-    reader.takes(",")
+    reader.takes_one((",", "OF", "ON"))
     day = _date(reader)
     if day is None:
         return None
@@ -238,6 +246,9 @@ def _schedule(reader: Reader) -> Schedule | None:
         return Cron(reader.need_text("the five fields"))
     if any(word.text == "&&" for word in reader.words):
         return _fields(reader)
+    fields = reader.takes_pattern(_FIELDS)
+    if fields is not None:
+        return Cron(" ".join(fields[0].split()))
     word = reader.word
     if word is not None and word.kind == "text" and len(word.value.split()) == 5:
         reader.at += 1
@@ -246,28 +257,45 @@ def _schedule(reader: Reader) -> Schedule | None:
     moment = take_moment(reader)
     if moment is not None:
         return Once(moment)
-    at = take_time(reader)
-    if at is not None:
-        if reader.takes("EVERYDAY") or reader.takes("DAILY"):
-            return _daily(at)
-        if reader.takes("EVERY"):
-            return _every(reader, at)
-        raise reader.fault("EVERY DAY is missing after the time", "or give a date: AT '1998-06-02'")
-    if said_at:
+    times = _take_times(reader)
+    if said_at and not times:
         raise reader.fault("a time is missing after AT", "write AT '1998-06-02 16:25'")
+    make = _repeated(reader)
+    if make is None and times:
+        raise reader.fault("EVERY DAY is missing after the time", "or give a date: AT '1998-06-02'")
+    if make is None:
+        return None
+    if not times and reader.takes("AT"):
+        times = _take_times(reader) or [need_time(reader)]
+    return _at_each(make, times)
+
+
+def _repeated(reader: Reader) -> Daily | None:
     if reader.takes("EVERYDAY") or reader.takes("DAILY"):
-        return _daily(take_at(reader))
-    if reader.takes("EVERY"):
-        return _every(reader, None)
-    return None
+        return lambda at: Every(Duration(1, Unit.DAY), at)
+    return _every(reader) if reader.takes("EVERY") else None
 
 
-def take_at(reader: Reader) -> datetime.time | None:
-    return need_time(reader) if reader.takes("AT") else None
+def _take_times(reader: Reader) -> list[datetime.time]:
+    """Times of day: 08:00; midnight and noon; 8:00, 12:00 and 16:00."""
+    found, here = [], reader.at
+    while (at := take_time(reader)) is not None:
+        found.append(at)
+        here = reader.at
+        if not (reader.takes(",", "AND") or reader.takes_one((",", "AND"))):
+            break
+    reader.at = here
+    return found
 
 
-def _daily(at: datetime.time | None) -> Schedule:
-    return Every(Duration(1, Unit.DAY), at)
+def _at_each(make: Daily, times: list[datetime.time]) -> Schedule:
+    if not times:
+        return make(None)
+    first, *others = sorted(set(times))
+    if not others:
+        return make(first)
+    said = "".join(f" AND '{shown_time(at)}'" for at in others)
+    return Several(tuple(make(at) for at in (first, *others)), f"{make(first)}{said}")
 
 
 def _fields(reader: Reader) -> Cron:
@@ -278,17 +306,20 @@ def _fields(reader: Reader) -> Cron:
     return Cron(" ".join(fields))
 
 
-def _every(reader: Reader, at: datetime.time | None) -> Schedule:
+def _every(reader: Reader) -> Daily:
     duration = take_duration(reader)
     if duration is not None:
-        return Every(duration, at or take_at(reader))
+        return lambda at: Every(duration, at)
     days = _weekdays(reader)
     if days:
-        at = at or take_at(reader) or MIDNIGHT
         names = {(1, 2, 3, 4, 5): "WEEKDAY", (0, 6): "WEEKEND"}
         said = names.get(days) or ", ".join(DAYS[each] for each in days)
-        return on_weekdays(days, at, f"EVERY {said} AT '{shown_time(at)}'")
-    return _day_of_month(reader, at)
+        return lambda at: on_weekdays(days, at or MIDNIGHT, f"EVERY {said} {_shown(at)}")
+    return _day_of_month(reader)
+
+
+def _shown(at: datetime.time | None) -> str:
+    return f"AT '{shown_time(at or MIDNIGHT)}'"
 
 
 def _weekdays(reader: Reader) -> tuple[int, ...]:
@@ -310,7 +341,7 @@ def _weekdays(reader: Reader) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def _day_of_month(reader: Reader, at: datetime.time | None) -> Schedule:
+def _day_of_month(reader: Reader) -> Daily:
     """FIRST DAY OF MONTH, LAST DAY OF THE MONTH, 15TH DAY OF MONTH, SECOND FRIDAY OF MONTH."""
     here = reader.at
     ordinal = _ordinal(reader)
@@ -327,17 +358,15 @@ def _day_of_month(reader: Reader, at: datetime.time | None) -> Schedule:
     reader.takes_one(("THE", "EVERY", "EACH", "A"))
     if reader.takes_one(("MONTH", "MONTHS")) is None:
         raise reader.fault("MONTH is missing")
-    at = at or take_at(reader) or MIDNIGHT
     name = ORDINALS[ordinal - 1] if 0 < ordinal <= len(ORDINALS) else f"{ordinal}TH"
-    said = f"EVERY {'LAST' if ordinal == 0 else name} {kind} OF MONTH AT '{shown_time(at)}'"
+    said = f"EVERY {'LAST' if ordinal == 0 else name} {kind} OF MONTH"
+    if ordinal > (most := 31 if kind == "DAY" else 5):
+        raise reader.fault(f"a month has at most {most} {kind}S".lower(), word=reader.words[here])
     if kind == "DAY":
-        if ordinal > 31:
-            raise reader.fault("a month has at most 31 days", word=reader.words[here])
-        return on_day_of_month("L" if ordinal == 0 else str(ordinal), at, said)
-    if ordinal > 5:
-        raise reader.fault(f"a month has at most 5 {kind}S", word=reader.words[here])
-    field = f"{days[kind]}{'L' if ordinal == 0 else f'#{ordinal}'}"
-    return Cron(f"{at.minute} {at.hour} * * {field}", said)
+        day = "L" if ordinal == 0 else str(ordinal)
+        return lambda at: on_day_of_month(day, at or MIDNIGHT, f"{said} {_shown(at)}")
+    nth = f"{days[kind]}{'L' if ordinal == 0 else f'#{ordinal}'}"
+    return lambda at: on_nth_weekday(nth, at or MIDNIGHT, f"{said} {_shown(at)}")
 
 
 _NTH = re.compile(r"(\d{1,2})(?:st|nd|rd|th)\b", re.IGNORECASE)

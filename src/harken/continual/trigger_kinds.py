@@ -16,8 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from harken.continual.query_clauses import Trigger
+from harken.continual.query_clauses import OnRequest, OnSchedule, Trigger
 from harken.continual.words import Reader
+from harken.errors import HarkenError
 
 if TYPE_CHECKING:
     from harken.continual.installed_queries import InstalledQuery
@@ -103,6 +104,14 @@ class Kinds:
         raise Reader(text, base).fault(
             "this is no trigger", "EVERY DAY, EVERY MONDAY AT '08:00', ON REQUEST, or a condition"
         )
+
+    def is_condition(self, text: str) -> bool:
+        """Whether a text, in the layout of the thesis, is a condition on data."""
+        try:
+            found = self.read(text, 0, THESIS)
+        except HarkenError:
+            return False
+        return not isinstance(found, OnSchedule | OnRequest)
 
     def of(self, trigger: Trigger) -> TriggerKind:
         return next(kind for kind in self._kinds if kind.owns(trigger))

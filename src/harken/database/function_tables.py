@@ -51,6 +51,9 @@ class SqlTables:
         function = self.function(name)
         return None if function is None else table_of(function)
 
+    def is_table(self, name: str) -> bool:
+        return self.function(name) is not None
+
     def table_names(self) -> list[str]:
         """The names of tables as a statement uses them."""
         return [

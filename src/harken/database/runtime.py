@@ -12,6 +12,7 @@ from harken.database.objects import Object, Objects
 from harken.database.permissions import Permissions
 from harken.database.results import Result
 from harken.database.secrets import Secrets
+from harken.database.standing_relations import StandingRelations
 from harken.database.system import FIRED
 from harken.engines.protocol import Engine
 from harken.ir.schema import Function
@@ -121,6 +122,8 @@ class Runtime:
     """Who has not seen all changes of these views, in words."""
     due_work: Agenda = field(default_factory=Agenda)
     """What is to be done when its time comes."""
+    standing: StandingRelations = field(init=False)
+    """Our relations that are there for whoever asks."""
     secrets: Secrets = field(init=False)
     permissions: Permissions = field(init=False)
     """Who may do what, and for whom the session works."""
@@ -129,6 +132,7 @@ class Runtime:
         records = self.engine.connection.records
         self.secrets = Secrets(records, self.settings)
         self.permissions = Permissions(records, self.catalog)
+        self.standing = StandingRelations(self.catalog, not self.engine.connection.read_only)
 
     def emit(
         self,

@@ -49,7 +49,7 @@ class TemplateRecords:
                 hint="use a plain name, such as stock_alert",
             )
         check_template(template)
-        self._declare()
+        self.declare()
         if not replace and self.find(template.name) is not None:
             raise NameFault(
                 f"there is already a template {template.name}",
@@ -101,7 +101,7 @@ class TemplateRecords:
             hint = f"did you mean {close}?" if close else f"there are {', '.join(known[:20])}"
         return NameFault(f"there is no template {name}", code="unknown-table", hint=hint)
 
-    def _declare(self) -> None:
+    def declare(self) -> None:
         if self._is_declared:
             return
         if self._runtime.catalog.named(NAME):

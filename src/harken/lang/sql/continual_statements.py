@@ -39,6 +39,8 @@ def continual_verb(words: list[str]) -> str | None:
             return "THESIS"
         case ["CREATE", "CONTINUAL", "QUERY", _, "QUERY"] if words[5:6] == [":"]:
             return "THESIS"
+        case ["QUERY", ":", *_]:
+            return "THESIS"
         case ["ACTIVATE" | "DEACTIVATE" as verb, _, *_]:
             return verb
         case ["CREATE", "OR", "REPLACE", "CONTINUAL", "QUERY"]:
@@ -52,8 +54,12 @@ def continual_verb(words: list[str]) -> str | None:
     return None
 
 
-_LABELS = frozenset({"QUERY", "TRIGGER", "STOP", "DELIVER", "NOTIFY", "ZONE", "OWNER", "STRATEGY"})
-_LABELS_MORE = frozenset({"PRIORITY", "DEADLINE", "COUPLING"})
+LABELS = frozenset(
+    (
+        *("QUERY", "TRIGGER", "STOP", "DELIVER", "NOTIFY", "ZONE", "OWNER", "STRATEGY"),
+        *("PRIORITY", "DEADLINE", "COUPLING"),
+    )
+)
 
 
 def goes_on(words: list[str]) -> bool:
@@ -63,9 +69,14 @@ def goes_on(words: list[str]) -> bool:
     >>> goes_on(["TRIGGER", ":", "EVERY"]), goes_on(["OR", "LOCATION"]), goes_on(["SELECT", "1"])
     (True, True, False)
     """
-    if words[:1] in (["OR"], ["AND"]):
+    if words[:1] in (["OR"], ["AND"]) or _is_label(words):
         return True
-    return words[1:2] == [":"] and words[0] in _LABELS | _LABELS_MORE
+    return words[1:2] == [":"] and words[0] in LABELS
+
+
+def _is_label(words: list[str]) -> bool:
+    """`Stop;`, where the thesis prints a semicolon for the colon."""
+    return len(words) == 1 and words[0] in LABELS
 
 
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -84,11 +95,14 @@ def with_clauses(parts: list[list[Token]]) -> list[list[Token]]:
     """The words of each statement, where one in the thesis's layout has those between the
     semicolons that end its clauses."""
     found: list[list[Token]] = []
+    follows_label = False
     for part in parts:
         before = found[-1] if found else []
         is_open = continual_verb([token.text.upper() for token in before[:6]]) == "THESIS"
-        if is_open and goes_on([token.text.upper() for token in part[:2]]):
+        words = [token.text.upper() for token in part[:2]]
+        if is_open and (follows_label or goes_on(words)):
             before += part
         else:
             found.append(part)
+        follows_label = is_open and _is_label(words)
     return found

@@ -172,6 +172,7 @@ SIGNS = (
     ("@>", "write contains(text, part)"),
     ("%s", "parameters are ? or :name"),
     ("%(", "parameters are ? or :name"),
+    ("#", "a name that has this sign stands in backticks"),
 )
 """Operators and parameters of other systems, and what to write here."""
 LEFT = 30

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -35,7 +36,7 @@ def query_compiler(runtime: Runtime) -> Compiler:
     def compile(
         text: str, owner: str, base: int = 0, triggered: Relation | None = None
     ) -> CompiledQuery:
-        text = with_sources(runtime.engine.connection.records, text)
+        text = _with_sources(runtime, text, base)
         statement = _query_of(text, base)
         if triggered is None or not _reads(statement.node, SqlTables(runtime.catalog)):
             return _compiled(runtime, statement, text, owner)
@@ -44,13 +45,26 @@ def query_compiler(runtime: Runtime) -> Compiler:
     return compile
 
 
-def _query_of(text: str, base: int) -> Statement:
+def _with_sources(runtime: Runtime, text: str, base: int) -> str:
+    is_table = SqlTables(runtime.catalog).is_table
+    with _placed(base):
+        return with_sources(runtime.engine.connection.records, text, is_table)
+
+
+@contextmanager
+def _placed(base: int) -> Iterator[None]:
+    """Errors of a text that starts here in its statement."""
     try:
-        found = statements(text)
+        yield
     except HarkenError as error:
         if error.span is not None:
             error.span = Span(error.span.start + base, error.span.end + base)
         raise
+
+
+def _query_of(text: str, base: int) -> Statement:
+    with _placed(base):
+        found = statements(text)
     span = Span(base, base + len(text))
     if not found:
         raise SyntaxFault(

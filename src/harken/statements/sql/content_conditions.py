@@ -78,7 +78,8 @@ def compile_trigger(
     of its leaves stand in the text."""
     try:
         trigger = read_trigger(text)
-        tables = _Tables(text, with_sources(records, query), catalog, records)
+        is_table = SqlTables(catalog).is_table
+        tables = _Tables(text, with_sources(records, query, is_table), catalog, records)
         found = ConditionLeaves(tables, trigger)
         leaves = tuple(_Leaf(each, tables, text).compiled() for each in found.leaves)
     except HarkenError as error:

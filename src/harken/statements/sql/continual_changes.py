@@ -80,12 +80,14 @@ class ContinualStatements:
         self._continual.install(name, clauses, parts[0].base)
 
     def _create_as_printed(self, reader: Reader) -> None:
-        """Create CQ name as Query: ... Trigger: ... Stop: ..."""
-        reader.takes_one(("CREATE", "CREAT"))
-        if not reader.takes("CQ"):
-            reader.need("CONTINUAL", "QUERY")
-        name = reader.need_name("the name of the query")
-        reader.takes("AS")
+        """Create CQ name as Query: ... Trigger: ... Stop: ..., or without a name from Query: on."""
+        name = None
+        if reader.takes_one(("CREATE", "CREAT")):
+            if not reader.takes("CQ"):
+                reader.need("CONTINUAL", "QUERY")
+            if not (reader.sees("AS", "QUERY", ":") or reader.sees("QUERY", ":")):
+                name = reader.need_name("the name of the query")
+            reader.takes("AS")
         parts = parts_of_thesis(*reader.rest())
         clauses = clause_texts.clauses_of(parts, self._continual.kinds, THESIS)
         base = next((part.base for part in parts if part.name == "QUERY"), reader.base)

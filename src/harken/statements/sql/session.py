@@ -60,6 +60,7 @@ from harken.statements.sql.reading import Reading
 from harken.statements.sql.set_statement import is_setting, set_value, show_settings
 from harken.statements.sql.show import answer, check_index, is_index, refreshed_view
 from harken.statements.sql.source_definitions import SourceDefinitions
+from harken.statements.sql.standing_names import declare_named
 from harken.statements.sql.temporary import Temporary
 from harken.statements.sql.view_clauses import is_view
 
@@ -276,6 +277,7 @@ class SqlSession:
 
     def _run(self, statement: Statement) -> None:
         node = statement.node
+        declare_named(self._runtime, statement, self._changing)
         check_permitted(self._runtime, statement)
         words = source_words(node)
         if words is not None:
