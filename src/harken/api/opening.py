@@ -55,6 +55,7 @@ from harken.statements.amosql.build import syntax_of
 from harken.statements.amosql.rule_definitions import AmosqlRules
 from harken.statements.datalog.production_programs import compile_text
 from harken.statements.language_registry import language_named
+from harken.statements.sql.answer_shapes import AnswerShapes
 from harken.statements.sql.asked_needs import ask
 from harken.statements.sql.compiled_continual import query_compiler, stop_tester
 from harken.statements.sql.constraint_queries import compile_constraints
@@ -89,6 +90,7 @@ def _assemble(runtime: Runtime) -> Internals:
     constraints = Constraints(runtime, network, compile_constraints)
     rules = Rules(runtime, network, check_phase, AmosqlRules(runtime))
     continual = ContinualQueries(runtime, network, query_compiler(runtime))
+    continual.answers.lifted = AnswerShapes(runtime)
     continual.check_recipient = lambda to: check_recipient(runtime, to)
     continual.stop_holds = stop_tester(runtime, continual.compile)
     runtime.rules = rules
@@ -97,6 +99,7 @@ def _assemble(runtime: Runtime) -> Internals:
     )
     content.queries = ContentQueries(continual)
     continual.kinds.register(content)
+    continual.kinds.read_again = content.reads_again
     continual.raise_signal = content.signal
     continual.answers.triggered = content.triggered
     runtime.monitors = AllWatchers((monitors, continual, content))

@@ -92,7 +92,7 @@ class Exchange:
                 query = self._like(first, number)
                 continual.queries.write(query)
                 continual.kinds.of(query.clauses.trigger).installed(query)
-            continual.queries.count_change()
+                continual.queries.count_change(query.number)
 
     def _like(self, first: InstalledQuery, number: int) -> InstalledQuery:
         continual = self.db.internals.continual

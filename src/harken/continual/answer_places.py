@@ -4,45 +4,44 @@ Queries that differ in constants alone are one view and a table of constants:
 
     answers(Q, X, Y) ← parameters(Q, C) ∧ stock(X, Z, Y) ∧ Z = C
 
-so the cost of a change does not depend on how many such queries it does not concern. A query is
-shared if it is one clause without aggregates, and compares something with a constant; any other has
-a view of its own.
+so the cost of a change does not depend on how many such queries it does not concern
+(`planner.share_constants`). Queries without constants that are the same are one view, too. A query
+has a view of its own if it is recursive, or if each query of its shape would have first rows of
+nearly all rows of a table.
 
 Law: the rows of a shared view that begin with the number of a query, without that number, are the
-answer of the query.
+answer of the query; without constants, its rows are the answer of each.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
-from harken.continual.compiled_queries import CompiledQuery
+from harken.continual.compiled_queries import CompiledQuery, LiftedQuery
 from harken.continual.installed_queries import InstalledQuery
 from harken.database.catalog import Catalog
-from harken.database.shared_conditions import shared_condition
 from harken.database.subscription_parameters import Parameters
+from harken.database.system import parameters_relation
 from harken.engines.protocol import Engine
 from harken.ir.assemble import assemble
-from harken.ir.clauses import Aggregation, Clause, Comparison
-from harken.ir.terms import Constant, Variable
+from harken.ir.clauses import Definition
+from harken.ir.terms import Constant, Parameter
 from harken.maintenance.watched import SharedView, WatchedView
-from harken.planner.lift import lift_constants
+from harken.planner.clock_views import untold
+from harken.planner.share_constants import share_constants
 from harken.propagation.consumer import Consumer
 from harken.propagation.network import Network
 from harken.values.encoding import encoder
 from harken.values.rows import Row
-from harken.values.types import Type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerView(SharedView):
     called: str
-    number: int | None = None
-    """The query whose own it is; None if it is shared."""
 
     @property
     def name(self) -> str:
@@ -65,52 +64,70 @@ class Selection:
     constants: tuple[Any, ...] = ()
 
 
-def selection_of(query: InstalledQuery, compiled: CompiledQuery, catalog: Catalog) -> Selection:
-    """Compile the view in which a query is watched."""
-    if len(compiled.own) == 1 and len(compiled.own[0].clauses) == 1:
-        (clause,) = compiled.own[0].clauses
-        lifted, constants = _lifted(clause)
-        if constants and not any(isinstance(each, Aggregation) for each in clause.body):
-            stored = tuple(encoder(each.type)(each.value) for each in constants)
-            return Selection(_shared(lifted, constants, query, catalog), stored)
-    return Selection(
-        AnswerView(
-            program=compiled.program,
-            label=str(query.number),
-            called=query.name,
-            number=query.number,
+class Selections:
+    """Which view finds the changes of which query; the forms of views are compiled once."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._forms: dict[LiftedQuery, _Form | None] = {}
+        self._epoch = -1
+
+    def lifted(
+        self, found: tuple[LiftedQuery, tuple[Any, ...]] | None, called: str
+    ) -> Selection | None:
+        """The view of a query whose constants were lifted out of its text; None if it must be
+        compiled by itself."""
+        if found is None:
+            return None
+        query, values = found
+        if self._epoch != self._catalog.epoch:
+            self._forms.clear()
+            self._epoch = self._catalog.epoch
+        if query not in self._forms:
+            self._forms[query] = self._form(query.goal, query.own, called)
+        form = self._forms[query]
+        return None if form is None else form.selection(values)
+
+    def compiled(self, query: InstalledQuery, compiled: CompiledQuery) -> Selection:
+        form = self._form(compiled.program.goal, compiled.own, query.name)
+        if form is not None:
+            return form.selection(())
+        return Selection(
+            AnswerView(program=compiled.program, label=str(query.number), called=query.name)
         )
-    )
+
+    def _form(self, goal: Relation, own: Sequence[Definition], called: str) -> _Form | None:
+        ordered = sorted(own, key=lambda each: each.relation != goal)
+        shared = share_constants(ordered, parameters_relation) if ordered else None
+        if shared is None:
+            return None
+        program = assemble(shared.goal, shared.definitions, self._catalog)
+        if shared.parameters is not None and untold(program, self._catalog.hierarchy):
+            return None
+        view = AnswerView(
+            program=program,
+            label=shared.label,
+            called=f"{called} and others like it",
+            parameters=shared.parameters,
+            looked_up=shared.looked_up,
+        )
+        return _Form(view, shared.constants)
 
 
-def _lifted(clause: Clause) -> tuple[Clause, tuple[Constant, ...]]:
-    """The constants of comparisons, lifted; others stay, because plans may depend on them."""
-    compared = [each for each in clause.body if isinstance(each, Comparison)]
-    found, constants = lift_constants(Clause(clause.head, tuple(compared)), _variable)
-    given = iter(found.body)
-    body = tuple(next(given) if isinstance(e, Comparison) else e for e in clause.body)
-    return Clause(clause.head, body), constants
+@dataclass(frozen=True, slots=True)
+class _Form:
+    view: AnswerView
+    constants: tuple[Constant | Parameter, ...]
 
-
-def _variable(number: int, type_: Type) -> Variable:
-    return Variable(f"CONSTANT#{number}", type_)
-
-
-def _shared(
-    clause: Clause, constants: tuple[Constant, ...], query: InstalledQuery, catalog: Catalog
-) -> AnswerView:
-    relation = clause.head.relation
-    said = repr((relation.columns, relation.semantics, clause.head.terms, clause.body))
-    label = f"of shape {hashlib.sha256(said.encode()).hexdigest()[:24]}"
-    variables = [_variable(i, each.type.or_null(False)) for i, each in enumerate(constants)]
-    shared = shared_condition(relation, clause, variables, f"answers {label}", f"answers {label}")
-    return AnswerView(
-        program=assemble(shared.goal, (shared.definition,), catalog),
-        label=label,
-        called=f"{query.name} and others like it",
-        parameters=shared.parameters,
-        looked_up=shared.looked_up,
-    )
+    def selection(self, values: Sequence[Any]) -> Selection:
+        """The view with these values of its parameters."""
+        return Selection(
+            self.view,
+            tuple(
+                encoder(each.type)(each.value if isinstance(each, Constant) else values[each.index])
+                for each in self.constants
+            ),
+        )
 
 
 @dataclass(slots=True)
@@ -163,6 +180,14 @@ class AnswerPlaces:
         self._at[number] = view.name
         if place.parameters is not None:
             place.parameters.add(number, selection.constants)
+            self._revoke_kept(place)
+
+    def _revoke_kept(self, place: Place) -> None:
+        """Totals of the queries of a place miss the one whose constants have come."""
+        node = self._network.graph.node(place.view.name)
+        if node is not None:
+            assert place.view.parameters is not None
+            self._network.kept.revoke_reading(node, place.view.parameters)
 
     def _opened(self, view: AnswerView) -> Place:
         """The place of a view, which is in the network as it is now."""
@@ -191,6 +216,7 @@ class AnswerPlaces:
         place.members.discard(number)
         if place.parameters is not None and number in place.parameters.rows:
             place.parameters.remove(number)
+            self._revoke_kept(place)
         if not place.members:
             del self._places[name]
             if name in self._network.graph:
@@ -215,10 +241,10 @@ class AnswerPlaces:
     def split(self, view: WatchedView, rows: Iterable[Row]) -> Iterator[tuple[int, Row]]:
         """The rows of a view, each with the query whose answer it is in."""
         assert isinstance(view, AnswerView)
-        if view.number is not None:
-            yield from ((view.number, row) for row in rows)
-        else:
+        if view.parameters is not None:
             yield from ((row[0], row[1:]) for row in rows if row[0] in self._at)
+        else:
+            yield from product(self.at(view), rows)
 
 
 def summed(

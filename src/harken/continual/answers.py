@@ -15,9 +15,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harken.continual.answer_places import AnswerPlaces, Selection, selection_of, summed
+from harken.continual.answer_places import AnswerPlaces, Selection, Selections, summed
 from harken.continual.answer_records import FAILING, LOST, AnswerRecords
-from harken.continual.compiled_queries import CompiledQuery, Compiler
+from harken.continual.compiled_queries import CompiledQuery, Compiler, LiftedCompiler
 from harken.continual.installed_queries import InstalledQueries, InstalledQuery
 from harken.continual.triggered_rows import holding
 from harken.database.runtime import Runtime
@@ -90,23 +90,27 @@ class Answers(Consumer):
         """The changes of those answers before that."""
         self.triggered: Callable[[InstalledQuery], Relation | None] = lambda query: None
         """The relation of the rows for which the trigger of a query became true."""
-        self._compiled: dict[tuple[int, str], tuple[int, CompiledQuery]] = {}
+        self._compiled: dict[int, tuple[tuple[int, str], CompiledQuery]] = {}
+        """By number, with the epoch and the text."""
         self._prepared: tuple[int, set[str]] = (-1, set())
         """The views that are known to compile with the present catalog."""
         self._places = AnswerPlaces(runtime.engine, network, self)
+        self._selections = Selections(runtime.catalog)
+        self.lifted: LiftedCompiler = lambda text: None
+        """Compiles queries that differ in constants at once."""
 
     # --- compiling -----------------------------------------------------------------------------
 
     def compiled(self, query: InstalledQuery, base: int = 0) -> CompiledQuery:
         """`base` is where the query starts in its statement, for the places of errors."""
-        epoch = self._runtime.catalog.epoch
-        key = query.number, f"{query.clauses.query}\n{query.clauses.trigger}"
-        known = self._compiled.get(key)
-        if known is not None and known[0] == epoch:
+        text = f"{query.clauses.query}\n{query.clauses.trigger}"
+        key = self._runtime.catalog.epoch, text
+        known = self._compiled.get(query.number)
+        if known is not None and known[0] == key:
             return known[1]
         owner = f"continual query {query.number}"
         found = self._compile(query.clauses.query, owner, base, self.triggered(query))
-        self._compiled[key] = epoch, found
+        self._compiled[query.number] = key, found
         return found
 
     def rows(
@@ -132,19 +136,35 @@ class Answers(Consumer):
         state = self._runtime.catalog.epoch, version
         if state == self._state:
             return
+        epoch, before = self._state
         self._state = state
+        changed = self._queries.changed_since(before) if epoch == state[0] else None
+        if changed is None:
+            self._follow_all(version)
+            return
+        for number in changed:
+            self._follow(number)
+
+    def _follow_all(self, version: int) -> None:
         self._broken.clear()
         queries = self._queries.all() if version else []
-        wanted = {}
-        for query in queries:
-            selection = self._selection(query)
-            if selection is not None:
-                wanted[query.number] = selection
-        known = {each.number for each in queries}
-        for key in [key for key in self._compiled if key[0] not in known]:
-            del self._compiled[key]
+        wanted = {each.number: found for each in queries if (found := self._selection(each))}
+        for number in self._compiled.keys() - {each.number for each in queries}:
+            del self._compiled[number]
         with self._runtime.engine.connection.watch.shielded():
             self._places.hold(wanted)
+
+    def _follow(self, number: int) -> None:
+        """Follow a query as it is now in the file."""
+        self._broken.pop(number, None)
+        query = self._queries.find(number)
+        selection = None if query is None else self._selection(query)
+        with self._runtime.engine.connection.watch.shielded():
+            if selection is not None:
+                self._places.join(number, selection)
+                return
+            self._places.leave(number)
+        self._compiled.pop(number, None)
 
     def note_change(self, query: InstalledQuery, version: int) -> None:
         """In a transaction: a query has changed, which made this version. Only that one is looked
@@ -153,31 +173,30 @@ class Answers(Consumer):
             self._runtime.reactions.synchronise()
             return
         self._state = (self._runtime.catalog.epoch, version)
-        known = self._queries.find(query.number)
-        selection = None if known is None else self._selection(known)
-        with self._runtime.engine.connection.watch.shielded():
-            if selection is not None:
-                self._places.join(query.number, selection)
-                return
-            self._places.leave(query.number)
-            self._compiled.pop((query.number, query.clauses.query), None)
+        self._follow(query.number)
 
     def _selection(self, query: InstalledQuery) -> Selection | None:
         """The view of a query whose changes are followed. One that does not compile here, perhaps
         because a Python function is missing, must not prevent the database from being opened."""
         if not query.is_live or query.follows != "differential":
             return None
-        catalog = self._runtime.catalog
         try:
-            found = selection_of(query, self.compiled(query), catalog)
-            if self._prepared[0] != catalog.epoch:
-                self._prepared = catalog.epoch, set()
-            if found.view.name not in self._prepared[1]:
-                prepare(found.view.program, catalog.hierarchy)
-                self._prepared[1].add(found.view.name)
+            return self._selected(query)
         except HarkenError as error:
             self._broken[query.number] = error.message
             return None
+
+    def _selected(self, query: InstalledQuery) -> Selection:
+        """Raises if the query does not compile."""
+        catalog = self._runtime.catalog
+        found = self._selections.lifted(self.lifted(query.clauses.query), query.name)
+        if found is None:
+            found = self._selections.compiled(query, self.compiled(query))
+        if self._prepared[0] != catalog.epoch:
+            self._prepared = catalog.epoch, set()
+        if found.view.name not in self._prepared[1]:
+            prepare(found.view.program, catalog.hierarchy)
+            self._prepared[1].add(found.view.name)
         return found
 
     def refresh(self) -> None:
@@ -260,11 +279,17 @@ class Answers(Consumer):
         query = None if number is None else self._queries.find(number)
         if query is None:
             return False
-        return names is None or not self._mentioned(query).isdisjoint(names)
+        return names is None or not self._mentioned(self._mentions_of(query)).isdisjoint(names)
 
-    def _mentioned(self, query: InstalledQuery) -> set[str]:
+    def _mentions_of(self, query: InstalledQuery) -> frozenset[str]:
+        """The names that its text mentions: those of all queries that differ in constants are one
+        object."""
+        found = self.lifted(query.clauses.query)
+        return self.compiled(query).mentions if found is None else found[0].mentions
+
+    def _mentioned(self, mentions: Collection[str]) -> set[str]:
         """The names of all functions that an answer depends on."""
-        catalog, waiting = self._runtime.catalog, list(self.compiled(query).mentions)
+        catalog, waiting = self._runtime.catalog, list(mentions)
         found = set(waiting)
         while waiting:
             for each in catalog.overloads(waiting.pop()):
@@ -288,11 +313,15 @@ class Answers(Consumer):
 
     def users_of(self, function: Function) -> list[InstalledQuery]:
         """The queries that read a function, for whoever wants to delete it."""
-        return [
-            query
-            for query in self._live()
-            if query.number not in self._broken and function.name in self._mentioned(query)
-        ]
+        reads: dict[frozenset[str], bool] = {}
+        found = []
+        for query in self._live():
+            if query.number not in self._broken:
+                mentions = self._mentions_of(query)
+                if mentions not in reads:
+                    reads[mentions] = function.name in self._mentioned(mentions)
+                found += [query] if reads[mentions] else []
+        return found
 
     def check(self) -> None:
         """After a change of the schema: every query must still compile."""
@@ -300,8 +329,10 @@ class Answers(Consumer):
             if query.number in self._broken:
                 continue
             try:
-                program = self.compiled(query).program
-                prepare(program, self._runtime.catalog.hierarchy)
+                if query.follows == "differential":
+                    self._selected(query)
+                else:
+                    prepare(self.compiled(query).program, self._runtime.catalog.hierarchy)
             except HarkenError as error:
                 raise IntegrityError(
                     f"this would break {query.title}: {error.message}",

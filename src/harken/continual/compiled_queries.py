@@ -6,7 +6,7 @@ The language of queries is not known here: `Compiler` is what a front end gives.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from harken.ir.clauses import Definition, Program
 from harken.ir.relations import Column, Relation
@@ -32,6 +32,22 @@ class CompiledQuery:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiftedQuery:
+    """A query in which parameters stand for constants, for all queries that differ in them."""
+
+    goal: Relation
+    own: tuple[Definition, ...]
+    mentions: frozenset[str]
+
+
+class LiftedCompiler(Protocol):
+    def __call__(self, text: str) -> tuple[LiftedQuery, tuple[Any, ...]] | None:
+        """The query without its constants, and the values of its parameters. Texts that differ in
+        constants give the same object, as long as the catalog stays as it is. None if a text must
+        be compiled by itself."""
 
 
 class Compiler(Protocol):

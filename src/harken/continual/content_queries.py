@@ -17,14 +17,27 @@ class ContentQueries:
         self._continual = continual
 
     def live(self) -> Iterator[InstalledQuery]:
-        """The active queries that wait for conditions; a delay is not the trigger's concern."""
-        for each in self._continual.queries.all():
-            trigger = event_of(each.clauses.trigger)
-            if each.state is State.ACTIVE and isinstance(trigger, ContentTrigger):
-                yield replace(each, clauses=replace(each.clauses, trigger=trigger))
+        """The active queries that wait for conditions."""
+        return (found for each in self._continual.queries.all() if (found := _waiting(each)))
+
+    def find(self, number: int) -> InstalledQuery | None:
+        query = self._continual.queries.find(number)
+        return None if query is None else _waiting(query)
+
+    def changed_since(self, version: int) -> list[int] | None:
+        return self._continual.queries.changed_since(version)
 
     def version(self) -> int:
         return self._continual.queries.version()
 
     def fire(self, number: int, cause: Cause) -> None:
         self._continual.fire(number, cause)
+
+
+def _waiting(query: InstalledQuery) -> InstalledQuery | None:
+    """The query, if it is active and waits for a condition; a delay is not the trigger's
+    concern."""
+    trigger = event_of(query.clauses.trigger)
+    if query.state is not State.ACTIVE or not isinstance(trigger, ContentTrigger):
+        return None
+    return replace(query, clauses=replace(query.clauses, trigger=trigger))

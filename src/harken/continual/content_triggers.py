@@ -73,6 +73,12 @@ class ContinualQueriesOf(Protocol):
     def live(self) -> Iterable[InstalledQuery]:
         """The active queries with content triggers."""
 
+    def find(self, number: int) -> InstalledQuery | None:
+        """One of them."""
+
+    def changed_since(self, version: int) -> Iterable[int] | None:
+        """The queries that were changed after a version; None if that is no longer known."""
+
     def version(self) -> int:
         """Increases when a query is installed, changed or dropped."""
 
@@ -133,6 +139,10 @@ class ContentTriggers(Consumer):
             if error.span is not None:
                 error.span = Span(error.span.start + base, error.span.end + base)
             raise
+
+    def reads_again(self, text: str) -> ContentTrigger | None:
+        """A stored trigger that differs from one that was read in constants only."""
+        return ContentTrigger(text) if self._front_end.knows(text) else None
 
     def owns(self, trigger: object) -> bool:
         return isinstance(trigger, ContentTrigger)
@@ -278,21 +288,35 @@ class ContentTriggers(Consumer):
 
     def refresh(self) -> None:
         version = self.queries.version()
-        if version != self._version:
+        if version == self._version:
+            return
+        changed = None
+        if self._epoch == self._runtime.catalog.epoch:
+            changed = self.queries.changed_since(self._version)
+        if changed is None:
             self._watch_all(version, self._runtime.catalog.epoch)
+            return
+        self._version = version
+        for number in changed:
+            self._watch(number, self.queries.find(number))
 
     def _watch_all(self, version: int, epoch: int) -> None:
         was, self._version, self._epoch = self._epoch, version, epoch
         live = {each.number: each for each in self.queries.live()}
-        for number in self._waiting.keys() - live.keys():
-            self._leave(number)
-        for number in self._broken.keys() - live.keys():
-            del self._broken[number]
+        for number in (self._waiting.keys() | self._broken.keys()) - live.keys():
+            self._watch(number, None)
         for number, query in live.items():
-            known = self._waiting.get(number)
-            same = known is not None and known.query.clauses == query.clauses
-            if not same or was != epoch:
-                self._refresh(query)
+            self._watch(number, query, was != epoch)
+
+    def _watch(self, number: int, query: InstalledQuery | None, is_redefined: bool = False) -> None:
+        """Watch for a query as the file has it, or for nothing."""
+        known = self._waiting.get(number)
+        if query is None:
+            self._broken.pop(number, None)
+            if known is not None:
+                self._leave(number)
+        elif known is None or known.query.clauses != query.clauses or is_redefined:
+            self._refresh(query)
 
     def _refresh(self, query: InstalledQuery) -> None:
         known = self._waiting.get(query.number)

@@ -184,7 +184,7 @@ class ContinualQueries:
 
     def _changed(self, query: InstalledQuery) -> None:
         """Tell this session and others that a query has changed."""
-        self.answers.note_change(query, self.queries.count_change())
+        self.answers.note_change(query, self.queries.count_change(query.number))
 
     def changed(self, query: InstalledQuery) -> InstalledQuery:
         """In a transaction: a query has other values now."""

@@ -21,7 +21,7 @@ from harken.continual.local_times import zone_named
 from harken.continual.own_relations import OwnRelation
 from harken.continual.query_clauses import Clauses, OnRequest, OnSchedule, Trigger
 from harken.continual.schedules import instant
-from harken.continual.trigger_kinds import Kinds
+from harken.continual.trigger_kinds import SQL, Kinds
 from harken.continual.words import quoted
 from harken.database.runtime import Runtime
 from harken.engines.protocol import COUNTERS, Field, RecordKind
@@ -39,6 +39,15 @@ NAMES = RecordKind(
     key=("name",),
     ordered_by="number",
 )
+CHANGES = RecordKind(
+    "harken_query_changes",
+    (Field("number", "integer"), Field("version", "integer")),
+    key=("number",),
+    ordered_by="version",
+)
+"""Which query was changed last by which version, so that others need not read all queries."""
+MOST_CHANGES = 1_000
+"""A session that has missed more versions reads all queries."""
 SOMETIME = TIMESTAMP.or_null(True)
 COLUMNS = (
     *(Column(name, TEXT) for name in ("id", "name", "owner", "type", "sources", "zone", "state")),
@@ -159,7 +168,7 @@ class InstalledQueries:
     def __init__(self, runtime: Runtime, kinds: Kinds) -> None:
         self._runtime, self._kinds = runtime, kinds
         self._relation = OwnRelation(runtime, NAME, COLUMNS, "continual queries", ("id",))
-        self._read_clauses: dict[tuple[str, ...], Clauses] = {}
+        self._read_parts: dict[clause_texts.Part, dict[str, Any]] = {}
 
     def declare(self) -> bool:
         return self._relation.declare()
@@ -247,9 +256,23 @@ class InstalledQueries:
         self._relation.remove(query.number)
         self._runtime.engine.connection.records.remove(NAMES, {"number": query.number})
 
-    def count_change(self) -> int:
-        """Tell other sessions that queries have changed."""
-        return self._runtime.engine.connection.records.count_up(VERSION)
+    def count_change(self, number: int) -> int:
+        """Tell other sessions that a query has changed."""
+        records = self._runtime.engine.connection.records
+        version = records.count_up(VERSION)
+        records.make_room(CHANGES)
+        records.add(CHANGES, (number, version), replace=True)
+        records.remove(CHANGES, {}, up_to=("version", version - MOST_CHANGES))
+        return version
+
+    def changed_since(self, version: int) -> list[int] | None:
+        """The numbers of the queries that were changed after a version; None if that is no longer
+        known."""
+        records = self._runtime.engine.connection.records
+        if not 0 < version <= self.version() < version + MOST_CHANGES:
+            return None
+        found = records.find(CHANGES, above=("version", version)) if records.exist(CHANGES) else []
+        return sorted(number for number, _ in found)
 
     def _readable(self, row: dict[str, Any]) -> InstalledQuery | None:
         """A row that somebody has changed must not keep the database from being opened: what
@@ -284,30 +307,31 @@ class InstalledQueries:
         )
 
     def _clauses(self, row: dict[str, Any]) -> Clauses:
-        """Reading a text again and again gives the same: it is read once."""
-        names = (
-            "query",
-            "trigger",
-            "stop",
-            "deliver",
-            "strategy",
-            "deadline",
-            "coupling",
-            "priority",
-        )
-        key = (*(str(row[name]) for name in (*names, "notify", "zone", "owner")),)
-        found = self._read_clauses.get(key)
-        if found is None:
-            parts = [clause_texts.Part(name.upper(), str(row[name]), 0) for name in names]
-            parts.append(clause_texts.Part("ZONE", quoted(row["zone"]), 0))
-            parts.append(clause_texts.Part("OWNER", quoted(row["owner"]), 0))
-            parts += clause_texts.parts_of(f"x NOTIFY {row['notify']}")[1:] if row["notify"] else []
-            given = [each for each in parts if each.text]
-            if len(self._read_clauses) >= MOST_READ:
-                self._read_clauses.clear()
-            found = self._read_clauses[key] = clause_texts.clauses_of(given, self._kinds)
-        return found
+        """Most queries have clauses like those of others: each is read once."""
+        given = [clause_texts.Part(name.upper(), str(row[name]), 0) for name in CLAUSES]
+        given.append(clause_texts.Part("ZONE", quoted(row["zone"]), 0))
+        given.append(clause_texts.Part("OWNER", quoted(row["owner"]), 0))
+        values: dict[str, Any] = {}
+        for each in given:
+            if each.text:
+                values |= self._values(each)
+        trigger = self._kinds.read_again(row["trigger"])
+        if trigger is None:
+            trigger = self._values(clause_texts.Part("TRIGGER", row["trigger"], 0))["trigger"]
+        return Clauses(query=row["query"], trigger=trigger, **values)
+
+    def _values(self, part: clause_texts.Part) -> dict[str, Any]:
+        known = self._read_parts.get(part)
+        if known is None:
+            if len(self._read_parts) >= MOST_READ:
+                self._read_parts.clear()
+            parts = [part]
+            if part.name == "NOTIFY":
+                parts = clause_texts.parts_of(f"x NOTIFY {part.text}")[1:]
+            known = self._read_parts[part] = clause_texts.values_of(parts, self._kinds, SQL)
+        return known
 
 
+CLAUSES = ("stop", "deliver", "strategy", "deadline", "coupling", "priority", "notify")
 MOST_READ = 20_000
-"""How many different clauses a session keeps read."""
+"""How many different texts of clauses a session keeps read."""

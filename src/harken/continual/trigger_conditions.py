@@ -139,6 +139,9 @@ class TriggerFrontEnd(Protocol):
     def reads(self, text: str) -> bool:
         """Whether the text is a content trigger; raises if it is one with a mistake."""
 
+    def knows(self, text: str) -> bool:
+        """Whether a content trigger that differs from it in constants only was read before."""
+
     def named(self, text: str) -> frozenset[str]:
         """The tables and views that a trigger names."""
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -92,6 +92,8 @@ class Kinds:
 
     def __init__(self) -> None:
         self._kinds: list[TriggerKind] = []
+        self.read_again: Callable[[str], Trigger | None] = lambda text: None
+        """A trigger that is stored, if another one that differs in constants was read before."""
 
     def register(self, kind: TriggerKind) -> None:
         self._kinds.append(kind)

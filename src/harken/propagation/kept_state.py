@@ -12,6 +12,7 @@ from harken.calculus.counting import Derivations
 from harken.calculus.totals import Totals
 from harken.engines.protocol import BrokenOff
 from harken.errors import HarkenError, is_of_data
+from harken.ir.relations import Relation
 from harken.maintenance.chooser import COUNTED, Chooser
 from harken.maintenance.kept_budget import KeptReport
 from harken.maintenance.nodes import DerivedNode, Planning, TotalsNode, ViewNode, build
@@ -73,6 +74,13 @@ class KeptState:
         self._chooser.budget.note_built()
         if self._chooser.budget.is_due():
             self.enforce_budget()
+
+    def revoke_reading(self, node: ViewNode, relation: Relation) -> None:
+        """A relation below a view has changed without an event: what was kept of it does not hold
+        any more. It is built again by a wave that wants it."""
+        for each in self._graph.totals_below(node):
+            if relation.id in each.part.stored:
+                each.table.revoke()
 
     def rows_by_totals(self, node: ViewNode) -> list[Row] | None:
         """The rows of a new view, computed from the totals that are kept for it, so that its tables

@@ -55,6 +55,7 @@ from harken.lang.sql.program_draft import Draft
 from harken.lang.sql.queries import new_translation
 from harken.lang.sql.query_rows import QueryRows
 from harken.lang.sql.random_calls import number_random_calls
+from harken.lang.sql.statement_shapes import pieces
 from harken.maintenance.strategies import Strategy
 from harken.planner.change_methods import moving
 from harken.planner.lift import compared_with
@@ -62,7 +63,7 @@ from harken.planner.prepare import prepare
 from harken.stack import NESTED, room_for
 from harken.statements.sql.row_keys import key_columns
 from harken.statements.sql.source_hosts import source_of_host, with_sources
-from harken.statements.sql.trigger_shapes import Places, TriggerShapes
+from harken.statements.sql.trigger_shapes import MOST_SHAPES, Places, TriggerShapes
 from harken.values.encoding import encoder
 from harken.values.types import BOOLEAN, INTEGER
 
@@ -96,6 +97,8 @@ class SqlTriggers:
     def __init__(self, catalog: Catalog, records: Records) -> None:
         self._catalog = catalog
         self._records = records
+        self._read = set[str]()
+        """The shapes of the triggers that were read."""
         self._shapes = TriggerShapes(
             catalog, lambda text, query: compile_trigger(text, query, catalog, records)
         )
@@ -104,7 +107,14 @@ class SqlTriggers:
         if not is_condition(text):
             return False
         read_trigger(text)
+        cut = pieces(text)
+        if cut is not None and len(cut) == 1 and len(self._read) < MOST_SHAPES:
+            self._read.add(cut[0].shape)
         return True
+
+    def knows(self, text: str) -> bool:
+        cut = pieces(text)
+        return cut is not None and len(cut) == 1 and cut[0].shape in self._read
 
     def named(self, text: str) -> frozenset[str]:
         tables = SqlTables(self._catalog)

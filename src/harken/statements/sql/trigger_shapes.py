@@ -19,6 +19,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from harken.continual.trigger_conditions import CompiledTrigger
 from harken.database.catalog import Catalog
 from harken.lang.continual.row_tests import tokens_of
+from harken.lang.sql.statement_shapes import pieces
 from harken.values.encoding import encoder
 from harken.values.types import INTEGER, TEXT, Type
 
@@ -31,21 +32,30 @@ _LITERALS = (TokenType.NUMBER, TokenType.STRING)
 
 
 @dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant as it is written, and whether it stands behind a minus sign."""
+
+    text: str
+    is_text: bool
+    is_negative: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Shape:
     trigger: CompiledTrigger
     taken: tuple[tuple[tuple[int, Type], ...], ...]
-    """For each leaf the constants that it takes: the number of the word, and the type."""
+    """For each leaf the constants that it takes: their numbers, and types."""
     fixed: tuple[tuple[int, str], ...]
     """The constants that stayed in the condition."""
 
-    def fits(self, words: Sequence[Token]) -> bool:
-        return all(words[place].text == text for place, text in self.fixed)
+    def fits(self, literals: Sequence[Literal]) -> bool:
+        return all(literals[number].text == text for number, text in self.fixed)
 
-    def given(self, words: Sequence[Token]) -> CompiledTrigger | None:
-        """The trigger with the constants of these words; None if one of them is special."""
+    def given(self, literals: Sequence[Literal]) -> CompiledTrigger | None:
+        """The trigger with these constants; None if one of them is special."""
         leaves = []
         for leaf, taken in zip(self.trigger.leaves, self.taken, strict=True):
-            values = [_value(words, place, type_) for place, type_ in taken]
+            values = [_value(literals[number], type_) for number, type_ in taken]
             if any(each is None for each in values):
                 return None
             leaves.append(replace(leaf, constants=tuple(values)))
@@ -53,26 +63,54 @@ class _Shape:
 
 
 class TriggerShapes:
+    """`compiled` counts how often a trigger was compiled."""
+
     def __init__(self, catalog: Catalog, compile: Compile) -> None:
         self._catalog = catalog
         self._compile = compile
         self._shapes: dict[tuple[Any, ...], list[_Shape]] = {}
         self._epoch = -1
+        self.compiled = 0
 
     def compile(self, text: str, query: str) -> CompiledTrigger:
         if self._epoch != self._catalog.epoch or len(self._shapes) >= MOST_SHAPES:
             self._shapes.clear()
             self._epoch = self._catalog.epoch
-        words = tokens_of(text)
-        key = _without_literals(words), _without_literals(tokens_of(query))
+        words, literals = _scanned(text)
+        key = words, _scanned(query)[0]
         for each in self._shapes.get(key, ()):
-            if each.fits(words) and (found := each.given(words)) is not None:
+            if each.fits(literals) and (found := each.given(literals)) is not None:
                 return found
         trigger, places = self._compile(text, query)
-        shape = _shape_of(trigger, places, words)
+        self.compiled += 1
+        shape = _shape_of(trigger, places, tokens_of(text), literals)
         if shape is not None:
             self._shapes.setdefault(key, []).append(shape)
         return trigger
+
+
+def _scanned(text: str) -> tuple[Any, list[Literal]]:
+    """A text without its constants, and the constants: found without the full scanner, if the text
+    is simple."""
+    cut = pieces(text)
+    if cut is not None and len(cut) == 1:
+        shape, constants = cut[0].shape, cut[0].constants
+        signs = [each.rstrip().endswith("-") for each in shape.split("§")[:-1]]
+        return shape, [
+            Literal(each if isinstance(each, str) else f"{each}", isinstance(each, str), sign)
+            for each, sign in zip(constants, signs, strict=True)
+        ]
+    words = tokens_of(text)
+    found = [
+        Literal(
+            each.text,
+            each.token_type is TokenType.STRING,
+            bool(i) and words[i - 1].text == "-",
+        )
+        for i, each in enumerate(words)
+        if each.token_type in _LITERALS
+    ]
+    return _without_literals(words), found
 
 
 def _without_literals(words: Sequence[Token]) -> tuple[Any, ...]:
@@ -83,32 +121,37 @@ def _without_literals(words: Sequence[Token]) -> tuple[Any, ...]:
 
 
 def _shape_of(
-    trigger: CompiledTrigger, places: Sequence[Places], words: Sequence[Token]
+    trigger: CompiledTrigger,
+    places: Sequence[Places],
+    words: Sequence[Token],
+    literals: Sequence[Literal],
 ) -> _Shape | None:
-    numbers = {each.start: i for i, each in enumerate(words) if each.token_type in _LITERALS}
+    starts = [each.start for each in words if each.token_type in _LITERALS]
+    if len(starts) != len(literals):
+        return None
+    numbers = {start: number for number, start in enumerate(starts)}
     taken: list[tuple[tuple[int, Type], ...]] = []
     for leaf in places:
         if any(start not in numbers for start, _ in leaf):
             return None
         taken.append(tuple((numbers[start], t) for start, t in leaf if start is not None))
-    lifted = {place for leaf in taken for place, _ in leaf}
-    fixed = [(i, words[i].text) for i in numbers.values() if i not in lifted]
+    lifted = {number for leaf in taken for number, _ in leaf}
+    fixed = [(i, each.text) for i, each in enumerate(literals) if i not in lifted]
     return _Shape(trigger, tuple(taken), tuple(fixed))
 
 
-def _value(words: Sequence[Token], place: int, type_: Type) -> Any:
+def _value(literal: Literal, type_: Type) -> Any:
     """The stored value of a constant; None if it must be looked at by itself."""
-    word = words[place]
     if type_ == TEXT:
-        return encoder(TEXT)(word.text) if word.token_type is TokenType.STRING else None
-    if word.token_type is not TokenType.NUMBER:
+        return encoder(TEXT)(literal.text) if literal.is_text else None
+    if literal.is_text:
         return None
     try:
-        value = decimal.Decimal(word.text)
+        value = decimal.Decimal(literal.text)
     except decimal.InvalidOperation:
         return None
-    if not value or (type_ == INTEGER and (not word.text.isdigit() or value >= 2**63)):
+    if not value or (type_ == INTEGER and (not literal.text.isdigit() or value >= 2**63)):
         return None
-    if place and words[place - 1].text == "-":
+    if literal.is_negative:
         value = -value
     return encoder(type_)(int(value) if type_ == INTEGER else float(value))
