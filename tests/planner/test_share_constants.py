@@ -32,16 +32,21 @@ def first(found: SharedProgram) -> tuple[object, ...]:
 
 def test_queries_that_differ_in_constants_have_one_label() -> None:
     one, other = (shared(f"SELECT k FROM t WHERE x > {n} AND g = 'g{n}'") for n in (5, 6))
-    assert one is not None and other is not None
-    assert one.label == other.label and one.goal == other.goal
-    assert constants(one) == [5, "g5"] and constants(other) == [6, "g6"]
+    assert one is not None
+    assert other is not None
+    assert one.label == other.label
+    assert one.goal == other.goal
+    assert constants(one) == [5, "g5"]
+    assert constants(other) == [6, "g6"]
     third = shared("SELECT k FROM t WHERE x >= 5 AND g = 'g5'")
-    assert third is not None and third.label != one.label
+    assert third is not None
+    assert third.label != one.label
 
 
 def test_what_depends_on_no_constant_is_the_same_for_all() -> None:
     found = shared("SELECT g, count(*) AS n FROM t GROUP BY g HAVING count(*) > 3")
-    assert found is not None and constants(found) == [3]
+    assert found is not None
+    assert constants(found) == [3]
     assert [each.relation for each in reads_parameters(found)] == [found.goal]
     assert len(found.definitions) > 1
 
@@ -58,7 +63,9 @@ def test_constants_that_are_shown_or_among_a_list() -> None:
 
 def test_no_constant() -> None:
     found = shared("SELECT k FROM t")
-    assert found is not None and found.parameters is None and found.goal.arity == 1
+    assert found is not None
+    assert found.parameters is None
+    assert found.goal.arity == 1
 
 
 def test_patterns_and_limits_stay() -> None:
