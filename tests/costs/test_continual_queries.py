@@ -82,8 +82,8 @@ def test_hearing_that_another_session_has_installed_one(installed: Installed) ->
     check_as_cheap(few, many)
 
 
-LINES = 800
-"""What reading a query and its constants takes; compiling one takes ten times as many."""
+LINES = 1_200
+"""What reading a query and its constants takes; compiling one takes several times as many."""
 
 
 def test_opening_a_file_compiles_each_form_once(installed: Installed) -> None:

@@ -49,7 +49,8 @@ QUERIES = (
     "SELECT a.k, b.k AS other FROM t a JOIN t b ON a.x = b.y WHERE a.g = '{g}' AND b.x > {a}",
     "SELECT k, rank() OVER (PARTITION BY g ORDER BY x) AS r FROM t WHERE x > {a}",
     "SELECT k, row_number() OVER (ORDER BY k) AS r FROM t WHERE g = '{g}'",
-    "SELECT n, count(*) AS c FROM (SELECT count(*) AS n FROM t WHERE x < {a} GROUP BY g) GROUP BY 1",
+    "SELECT n, count(*) AS c FROM "
+    "(SELECT count(*) AS n FROM t WHERE x < {a} GROUP BY g) GROUP BY n",
     "WITH v AS (SELECT g, max(x) AS m FROM t WHERE x < {a} GROUP BY g) "
     "SELECT k FROM t JOIN v ON t.g = v.g AND t.x > v.m WHERE k > {b}",
     "WITH RECURSIVE r (k, n) AS (SELECT k, n FROM u WHERE k = {a} "
