@@ -29,6 +29,7 @@ from harken.database.system import parameters_relation
 from harken.engines.protocol import Engine
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Definition
+from harken.ir.relations import Relation
 from harken.ir.terms import Constant, Parameter
 from harken.maintenance.watched import SharedView, WatchedView
 from harken.planner.clock_views import untold
