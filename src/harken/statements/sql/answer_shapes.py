@@ -13,8 +13,8 @@ from harken.database.runtime import Runtime
 from harken.errors import HarkenError
 from harken.lang.sql.lifting import Conversion, NotConverted, NotLifted, values_with
 from harken.lang.sql.parser import statements
+from harken.statements.sql.compiled_continual import named_sources
 from harken.statements.sql.known_statements import Job, Known, KnownStatements
-from harken.statements.sql.source_hosts import with_sources
 from harken.statements.sql.view_clauses import translate_lifted
 
 MOST_SHAPES = 2_000
@@ -46,8 +46,8 @@ class AnswerShapes:
             self._known.clear()
             self._statements.clear()
             self._epoch = self._runtime.catalog.epoch
-        text = with_sources(self._runtime.engine.connection.records, text)
         try:
+            text = named_sources(self._runtime, text, 0)
             for _ in range(MOST_PINNED):
                 job = self._job(text)
                 if job is None or not job.known.is_query:

@@ -36,7 +36,7 @@ def query_compiler(runtime: Runtime) -> Compiler:
     def compile(
         text: str, owner: str, base: int = 0, triggered: Relation | None = None
     ) -> CompiledQuery:
-        text = _with_sources(runtime, text, base)
+        text = named_sources(runtime, text, base)
         statement = _query_of(text, base)
         if triggered is None or not _reads(statement.node, SqlTables(runtime.catalog)):
             return _compiled(runtime, statement, text, owner)
@@ -45,7 +45,7 @@ def query_compiler(runtime: Runtime) -> Compiler:
     return compile
 
 
-def _with_sources(runtime: Runtime, text: str, base: int) -> str:
+def named_sources(runtime: Runtime, text: str, base: int) -> str:
     is_table = SqlTables(runtime.catalog).is_table
     with _placed(base):
         return with_sources(runtime.engine.connection.records, text, is_table)
