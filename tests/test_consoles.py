@@ -50,7 +50,7 @@ class Shell:
     def run(self, command: str) -> str:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        typed = command.replace("8765", self.port)
+        typed = command.replace("8765", self.port).replace("wait=10", "wait=120")
         self.process.stdin.write(f"{typed}\necho; echo {END}\n")
         self.process.stdin.flush()
         printed = list[str]()
