@@ -29,18 +29,35 @@ def _rules(name: str) -> bytes:
     return resources.files("tzdata").joinpath("zoneinfo", *name.split("/")).read_bytes()
 
 
+def zones_with_transitions(
+    first: int = 2020, last: int = 2030
+) -> list[tuple[str, list[datetime.datetime]]]:
+    """The zones with the moments at which they change in these years: one for each set of changes,
+    since many zones differ in other years only."""
+    found = {}
+    for name in zones():
+        zone, moments = zoneinfo.ZoneInfo(name), transitions(name, first, last)
+        offsets = (
+            _offset(at, zone) for at in (datetime.datetime(first, 1, 1, tzinfo=UTC), *moments)
+        )
+        if moments:
+            found.setdefault((*moments, *offsets), (name, moments))
+    return list(found.values())
+
+
 def transitions(name: str, first: int = 2020, last: int = 2030) -> list[datetime.datetime]:
     """The moments in these years at which the offset of a zone changes."""
     zone = zoneinfo.ZoneInfo(name)
     at, found = datetime.datetime(first, 1, 1, tzinfo=UTC), []
+    before = _offset(at, zone)
     while at.year < last:
-        if _offset(at, zone) != _offset(at + DAY, zone):
+        if (after := _offset(at + DAY, zone)) != before:
             low, high = at, at + DAY
             while high - low > MINUTE:
                 middle = low + (high - low) // 2
-                same = _offset(middle, zone) == _offset(at, zone)
-                low, high = (middle, high) if same else (low, middle)
+                low, high = (middle, high) if _offset(middle, zone) == before else (low, middle)
             found.append(high.replace(second=0, microsecond=0))
+            before = after
         at += DAY
     return found
 
