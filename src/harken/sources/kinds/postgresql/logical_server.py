@@ -18,6 +18,7 @@ from dataclasses import replace
 from psycopg import errors, sql
 
 from harken.errors import SourceFault
+from harken.sources.kinds.postgresql.kept_connection import KeptConnection
 from harken.sources.kinds.postgresql.log_catalog import (
     LogCatalog,
     LogState,
@@ -26,7 +27,6 @@ from harken.sources.kinds.postgresql.log_catalog import (
 )
 from harken.sources.kinds.postgresql.log_positions import (
     LogPosition,
-    Seen,
     Window,
     lsn_number,
     lsn_text,
@@ -41,22 +41,20 @@ from harken.sources.kinds.postgresql.log_reader import (
 from harken.sources.kinds.postgresql.postgres_connection import (
     Connection,
     Place,
-    server_identity,
-    told,
 )
 from harken.sources.kinds.postgresql.postgres_tables import (
     OutsideTable,
     read_table,
     read_value_type,
-    table_of,
 )
 from harken.sources.kinds.postgresql.postgres_values import ValueType
-from harken.sources.kinds.postgresql.shared_snapshot import SharedSnapshot
+from harken.sources.kinds.postgresql.shared_snapshot import SharedSnapshot, first_rows
 from harken.sources.kinds.postgresql.table_stamps import (
     Alterations,
     KnownTable,
-    capture_key,
+    followed_schema,
     known_table,
+    lock_out_writers,
 )
 from harken.sources.outside import (
     OutsideSchema,
@@ -69,8 +67,6 @@ KEEP_UP = 65_536
 """Bytes of the log after which tables that nobody changed move on, so that it can be released."""
 SLOT_PATIENCE = "60s"
 """Making a slot waits for all transactions that are open in the server."""
-LOCK_PATIENCE = "5s"
-"""Adding a table waits for those that change it, while others wait behind it."""
 PEEK = "SELECT data FROM pg_logical_slot_peek_binary_changes(%s, NULL, %s, {})"
 MOST_MESSAGES = 2**30
 MOST_ROWS = 2_000_000
@@ -84,8 +80,7 @@ class LogicalServer:
     def __init__(self, place: Place, log: LogCatalog, *, refuse_odd: bool) -> None:
         self._place, self._refuse_odd = place, refuse_odd
         self._log = log
-        self._idle: Connection | None = None
-        self._server = ""
+        self._kept = KeptConnection(place, self._forget)
         self._expected: dict[str, tuple[str, ...]] = {}
         self._types: dict[tuple[int, int], ValueType | None] = {}
         self._nothing_at: tuple[LogState, Mapping[str, Position]] | None = None
@@ -107,7 +102,7 @@ class LogicalServer:
     def schema(self, table: str) -> OutsideSchema:
         with self._connected() as connection:
             found = read_table(connection, table)
-        return replace(found.schema_of(found.columns), key=capture_key(found, by_log=True))
+        return followed_schema(found, by_log=True)
 
     def expect(self, table: str, columns: Sequence[str]) -> None:
         self._expected[table] = tuple(columns)
@@ -122,20 +117,13 @@ class LogicalServer:
             found = {name: self._permitted(connection, name) for name in tables}
             self._install(connection)
             places = {name: self._add(connection, name, each) for name, each in found.items()}
-        shared = SharedSnapshot(self._place, list(found.values()), LOCK_PATIENCE)
-        seen = Seen.read(shared.transactions)
         self._nothing_at = None
-        return {
-            name: Snapshot(
-                replace(table.schema_of(table.columns), key=capture_key(table, by_log=True)),
-                shared.rows(table, refuse_odd=self._refuse_odd),
-                LogPosition(
-                    places[name], self._server, {name: Window(seen, lsn_number(shared.end))}
-                ).text,
-                expected_rows=table.estimate if table.estimate >= 0 else None,
-            )
-            for name, table in found.items()
-        }
+
+        def position(name: str, shared: SharedSnapshot) -> str:
+            window = Window(shared.seen, lsn_number(shared.end))
+            return LogPosition(places[name], self._kept.server, {name: window}).text
+
+        return first_rows(self._place, found, position, by_log=True, refuse_odd=self._refuse_odd)
 
     def _permitted(self, connection: Connection, name: str) -> OutsideTable:
         table = read_table(connection, name)
@@ -165,14 +153,7 @@ class LogicalServer:
     def _add(self, connection: Connection, name: str, table: OutsideTable) -> int:
         """Publish the table. The position after which its changes count."""
         with connection.transaction():
-            connection.execute(
-                sql.SQL("SET LOCAL lock_timeout = {}").format(sql.Literal(LOCK_PATIENCE))
-            )
-            connection.execute(
-                sql.SQL("LOCK TABLE ONLY {} IN SHARE ROW EXCLUSIVE MODE").format(table.place)
-            )
-            if table_of(connection, table.oid) != table:
-                raise SourceFault(f"{table.title} is being altered", code="source-down")
+            lock_out_writers(connection, table)
             if table.oid not in self._log.members(connection):
                 self._log.add(connection, table)
             member = self._log.members(connection)[table.oid]
@@ -242,15 +223,13 @@ class LogicalServer:
         return float(max(0, inserted - LogPosition.read(position).place))
 
     def close(self) -> None:
-        if self._idle is not None:
-            self._idle.close()
-            self._idle = None
+        self._kept.close()
 
     def _check(self, state: LogState, places: Mapping[str, LogPosition]) -> None:
         """The log still has everything after the positions."""
         problem = state.problem
         for name, each in places.items():
-            if each.server != self._server:
+            if each.server != self._kept.server:
                 problem = problem or "the server is another one than before, or has failed over"
             elif each.place < (state.confirmed or 0):
                 problem = problem or f"the log no longer has the changes of {name}"
@@ -277,7 +256,11 @@ class LogicalServer:
         ]
         end = self._end_of_records(state)
         reader = LogReader(
-            tables, places, self._server, self._type_reader(connection), refuse_odd=self._refuse_odd
+            tables,
+            places,
+            self._kept.server,
+            self._type_reader(connection),
+            refuse_odd=self._refuse_odd,
         )
         found, is_end = self._peek(connection, reader, limit)
         gone = self._altered_now(connection, known, places)
@@ -359,33 +342,22 @@ class LogicalServer:
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
-        """One that commits after each statement. It is thrown away after an error."""
-        connection, self._idle = self._idle, None
-        with told(self._place):
-            if connection is None or connection.closed:
-                connection = self._place.connect()
-                self._server = ""
+        with self._kept.used() as connection:
             try:
-                if not self._server:
-                    self._types.clear()
-                    self._alterations.forget()
-                    self._nothing_at = None
-                    self._server = server_identity(connection)
                 yield connection
             except errors.ObjectInUse as error:
-                connection.close()
                 raise SourceFault(
                     "another process reads the log for this database file", code="source-down"
                 ) from error
             except (errors.UndefinedObject, errors.ObjectNotInPrerequisiteState) as error:
-                connection.close()
                 raise SourceFault(
                     f"the log cannot be read on: {error.diag.message_primary}", code="source-lost"
                 ) from error
-            except BaseException:
-                connection.close()
-                raise
-        self._idle = connection
+
+    def _forget(self) -> None:
+        self._types.clear()
+        self._alterations.forget()
+        self._nothing_at = None
 
 
 def limited(messages: Iterable[bytes]) -> Iterator[bytes]:

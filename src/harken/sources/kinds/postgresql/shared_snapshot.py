@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 from psycopg import sql
 
 from harken.errors import SourceFault
 from harken.sources.kinds.postgresql.copied_rows import copy_batches
+from harken.sources.kinds.postgresql.log_positions import Seen
 from harken.sources.kinds.postgresql.polled_table import BEGIN, rows_of
 from harken.sources.kinds.postgresql.postgres_connection import Place, told
 from harken.sources.kinds.postgresql.postgres_tables import OutsideTable, table_of
+from harken.sources.kinds.postgresql.table_stamps import followed_schema, wait_briefly
+from harken.sources.outside import Position, Snapshot
 
 MOMENT = """
     SELECT pg_export_snapshot(), pg_current_snapshot()::text, pg_current_wal_insert_lsn()::text
@@ -22,26 +25,27 @@ class SharedSnapshot:
     """Held until the rows of every table have been read or closed. The tables cannot be altered
     meanwhile. All transactions that it has seen are in the log before `end`."""
 
-    def __init__(self, place: Place, tables: Sequence[OutsideTable], patience: str) -> None:
+    def __init__(self, place: Place, tables: Sequence[OutsideTable]) -> None:
         self._place = place
         self._unread = len(tables)
         self._connection = place.connect()
         try:
             with told(place):
-                self._begin(tables, patience)
+                self._begin(tables)
         except BaseException:
             self._connection.close()
             raise
 
-    def _begin(self, tables: Sequence[OutsideTable], patience: str) -> None:
+    def _begin(self, tables: Sequence[OutsideTable]) -> None:
         run = self._connection.execute
         run(BEGIN)
-        run(sql.SQL("SET LOCAL lock_timeout = {}").format(sql.Literal(patience)))
+        wait_briefly(self._connection)
         for table in tables:  # a lock is taken before the moment of the snapshot
             run(sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(table.place))
         row = run(MOMENT).fetchone()
         assert row is not None
-        self._name, self.transactions, self.end = row
+        self._name, transactions, self.end = row
+        self.seen = Seen.read(transactions)
         for table in tables:
             if table_of(self._connection, table.oid).columns != table.columns:
                 raise SourceFault(f"{table.title} is being altered", code="source-down")
@@ -92,3 +96,24 @@ class SharedRows(Iterator[pa.RecordBatch]):
 
     def __del__(self) -> None:
         self.close()
+
+
+def first_rows(
+    place: Place,
+    tables: Mapping[str, OutsideTable],
+    position: Callable[[str, SharedSnapshot], Position],
+    *,
+    by_log: bool,
+    refuse_odd: bool,
+) -> Mapping[str, Snapshot]:
+    """The rows of tables that are followed from now on. `position` says where a table begins."""
+    shared = SharedSnapshot(place, list(tables.values()))
+    return {
+        name: Snapshot(
+            followed_schema(table, by_log=by_log),
+            shared.rows(table, refuse_odd=refuse_odd),
+            position(name, shared),
+            expected_rows=table.estimate if table.estimate >= 0 else None,
+        )
+        for name, table in tables.items()
+    }

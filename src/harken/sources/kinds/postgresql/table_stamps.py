@@ -11,9 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from psycopg import sql
+
+from harken.errors import SourceFault
 from harken.sources.kinds.postgresql.log_reader import FollowedTable
 from harken.sources.kinds.postgresql.postgres_connection import Connection
 from harken.sources.kinds.postgresql.postgres_tables import OutsideTable, table_of
+from harken.sources.outside import OutsideSchema
 
 MEMBERS = """
     SELECT c.oid, n.nspname, c.relname, c.relreplident, c.relfilenode,
@@ -27,6 +31,8 @@ MEMBERS = """
     WHERE c.oid = ANY (%s::oid[])
 """
 ABOUT = "made by Harken, which drops it"
+LOCK_PATIENCE = "5s"
+"""Adding a table waits for those that change it, while others wait behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +133,25 @@ class Alterations:
 def capture_key(table: OutsideTable, *, by_log: bool) -> tuple[str, ...]:
     """The columns by which a change knows a row; none for a bag."""
     return table.identity_key if by_log and table.identity != "f" else table.key
+
+
+def followed_schema(table: OutsideTable, *, by_log: bool) -> OutsideSchema:
+    return replace(table.schema_of(table.columns), key=capture_key(table, by_log=by_log))
+
+
+def lock_out_writers(connection: Connection, table: OutsideTable) -> None:
+    """Until the transaction ends. The table must be as it was when it was read."""
+    wait_briefly(connection)
+    lock = sql.SQL("LOCK TABLE ONLY {} IN SHARE ROW EXCLUSIVE MODE").format(table.place)
+    connection.execute(lock)
+    if table_of(connection, table.oid) != table:
+        raise SourceFault(f"{table.title} is being altered", code="source-down")
+
+
+def wait_briefly(connection: Connection) -> None:
+    """For locks, until the transaction ends."""
+    patience = sql.SQL("SET LOCAL lock_timeout = {}").format(sql.Literal(LOCK_PATIENCE))
+    connection.execute(patience)
 
 
 def known_table(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from psycopg import sql
@@ -19,25 +18,26 @@ from harken.errors import SourceFault
 from harken.sources.kinds.postgresql.delta_catalog import DeltaCatalog, delta_place
 from harken.sources.kinds.postgresql.delta_positions import covers, moved_on, position, taken
 from harken.sources.kinds.postgresql.delta_relation import refused_for_triggers
+from harken.sources.kinds.postgresql.kept_connection import KeptConnection
 from harken.sources.kinds.postgresql.log_catalog import not_permitted
 from harken.sources.kinds.postgresql.log_positions import Seen
-from harken.sources.kinds.postgresql.logical_server import LOCK_PATIENCE, MOST_ROWS
+from harken.sources.kinds.postgresql.logical_server import MOST_ROWS
 from harken.sources.kinds.postgresql.noted_rows import NotedReader, NotedRows
 from harken.sources.kinds.postgresql.polled_table import BEGIN
 from harken.sources.kinds.postgresql.postgres_connection import (
     Connection,
     Place,
-    server_identity,
-    told,
 )
-from harken.sources.kinds.postgresql.postgres_tables import OutsideTable, read_table, table_of
-from harken.sources.kinds.postgresql.shared_snapshot import SharedSnapshot
+from harken.sources.kinds.postgresql.postgres_tables import OutsideTable, read_table
+from harken.sources.kinds.postgresql.shared_snapshot import SharedSnapshot, first_rows
 from harken.sources.kinds.postgresql.table_stamps import (
     Alterations,
     KnownTable,
-    capture_key,
+    followed_schema,
     known_table,
+    lock_out_writers,
     members,
+    wait_briefly,
 )
 from harken.sources.outside import OutsideSchema, OutsideTransaction, Position, Snapshot
 
@@ -76,8 +76,7 @@ class TriggerServer:
     ) -> None:
         self._place, self._catalog, self._source_of = place, catalog, source_of
         self._refuse_odd = refuse_odd
-        self._idle: Connection | None = None
-        self._server = ""
+        self._kept = KeptConnection(place, self._forget)
         self._expected: dict[str, tuple[str, ...]] = {}
         self._alterations = Alterations(by_log=False)
         self._nothing_at: tuple[int, Mapping[str, Position]] | None = None
@@ -90,9 +89,9 @@ class TriggerServer:
         """What the tables had at the first reading, whose rows may still be there."""
 
     def schema(self, table: str) -> OutsideSchema:
-        with self._connected() as connection:
+        with self._kept.used() as connection:
             found = read_table(connection, table)
-        return replace(found.schema_of(found.columns), key=capture_key(found, by_log=False))
+        return followed_schema(found, by_log=False)
 
     def expect(self, table: str, columns: Sequence[str]) -> None:
         self._expected[table] = tuple(columns)
@@ -100,22 +99,16 @@ class TriggerServer:
     # --- to start and stop -----------------------------------------------------------------
 
     def start(self, tables: Sequence[str]) -> Mapping[str, Snapshot]:
-        with self._connected() as connection:
+        with self._kept.used() as connection:
             found = {name: self._permitted(connection, name) for name in tables}
             for name, table in found.items():
                 self._install(connection, name, table)
-        shared = SharedSnapshot(self._place, list(found.values()), LOCK_PATIENCE)
-        seen = Seen.read(shared.transactions)
         self._nothing_at = None
-        return {
-            name: Snapshot(
-                replace(table.schema_of(table.columns), key=capture_key(table, by_log=False)),
-                shared.rows(table, refuse_odd=self._refuse_odd),
-                position(self._server, {name: seen}),
-                expected_rows=table.estimate if table.estimate >= 0 else None,
-            )
-            for name, table in found.items()
-        }
+
+        def start(name: str, shared: SharedSnapshot) -> str:
+            return position(self._kept.server, {name: shared.seen})
+
+        return first_rows(self._place, found, start, by_log=False, refuse_odd=self._refuse_odd)
 
     def _permitted(self, connection: Connection, name: str) -> OutsideTable:
         table = read_table(connection, name)
@@ -127,11 +120,7 @@ class TriggerServer:
     def _install(self, connection: Connection, name: str, table: OutsideTable) -> None:
         """Anew, if it is there already: the rows are read afterwards in any case."""
         with connection.transaction():
-            self._wait_briefly(connection)
-            lock = sql.SQL("LOCK TABLE ONLY {} IN SHARE ROW EXCLUSIVE MODE").format(table.place)
-            connection.execute(lock)
-            if table_of(connection, table.oid) != table:
-                raise SourceFault(f"{table.title} is being altered", code="source-down")
+            lock_out_writers(connection, table)
             self._catalog.prepare(connection, table.schema)
             known = self._catalog.known(connection)
             if name in known:
@@ -146,18 +135,13 @@ class TriggerServer:
 
     def stop(self, table: str) -> None:
         self._expected.pop(table, None)
-        with self._connected() as connection, connection.transaction():
-            self._wait_briefly(connection)
+        with self._kept.used() as connection, connection.transaction():
+            wait_briefly(connection)
             known = self._catalog.known(connection)
             if table in known:
                 self._catalog.remove(connection, table, known[table])
                 self._catalog.remove_empty(connection)
         self._nothing_at = None
-
-    @staticmethod
-    def _wait_briefly(connection: Connection) -> None:
-        patience = sql.SQL("SET LOCAL lock_timeout = {}").format(sql.Literal(LOCK_PATIENCE))
-        connection.execute(patience)
 
     # --- to read ---------------------------------------------------------------------------
 
@@ -166,7 +150,7 @@ class TriggerServer:
     ) -> Iterator[OutsideTransaction]:
         if not positions:
             return
-        with self._connected() as connection:
+        with self._kept.used() as connection:
             last = self._catalog.last_number(connection)
             if last is not None and self._nothing_at == (last, positions):
                 return
@@ -187,7 +171,7 @@ class TriggerServer:
         seen = {}
         for name, text in positions.items():
             server, seen[name] = taken(text, name)
-            if server != self._server:
+            if server != self._kept.server:
                 raise SourceFault(
                     "the server is another one than before, or has failed over",
                     code="source-lost",
@@ -214,7 +198,7 @@ class TriggerServer:
         told_before = {name for each in found for name in each.altered}
         late = {name: why for name, why in altered.items() if name not in told_before}
         if late:
-            place = position(self._server, {name: seen[name] for name in late})
+            place = position(self._kept.server, {name: seen[name] for name in late})
             found.append(OutsideTransaction(place, (), altered=late))
         return found, not now.open
 
@@ -296,7 +280,7 @@ class TriggerServer:
                 continue
             touched = [change.table for change in changes] or list(gone)
             place = position(
-                self._server,
+                self._kept.server,
                 {name: moved_on(seen[name], now, reached, untold) for name in touched},
             )
             if changes:
@@ -317,7 +301,7 @@ class TriggerServer:
                 numbers.setdefault(name, []).append(each)
                 last[name] = taken(place, name)[1]
         old, self._old = self._old or {}, {}
-        with self._connected() as connection, connection.transaction():
+        with self._kept.used() as connection, connection.transaction():
             for name in {*numbers, *old}:
                 if name in self._known:
                     self._trim(connection, name, numbers.get(name, []), old.get(name))
@@ -335,30 +319,11 @@ class TriggerServer:
         return None
 
     def close(self) -> None:
-        if self._idle is not None:
-            self._idle.close()
-            self._idle = None
+        self._kept.close()
 
-    # --- the connection --------------------------------------------------------------------
-
-    @contextmanager
-    def _connected(self) -> Iterator[Connection]:
-        """One that commits after each statement. It is thrown away after an error."""
-        connection, self._idle = self._idle, None
-        with told(self._place):
-            if connection is None or connection.closed:
-                connection = self._place.connect()
-                self._server = ""
-            try:
-                if not self._server:
-                    self._server = server_identity(connection)
-                    self._alterations.forget()
-                    self._nothing_at = None
-                yield connection
-            except BaseException:
-                connection.close()
-                raise
-        self._idle = connection
+    def _forget(self) -> None:
+        self._alterations.forget()
+        self._nothing_at = None
 
 
 def _is_taken(numbers: Mapping[str, int], seen: Mapping[str, Seen]) -> bool:
