@@ -9,10 +9,14 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.harness.syntax import nodes
 
 SRC = Path(__file__).parents[1] / "src"
 TESTS = Path(__file__).parent
@@ -147,7 +151,7 @@ def is_inside(module: str, packages: tuple[str, ...]) -> bool:
 
 def imports(source: str, module: str, *, is_package: bool = False) -> Iterator[tuple[int, str]]:
     """The line and the absolute name of each thing that the module imports."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -164,12 +168,43 @@ def origin(node: ast.ImportFrom, module: str, is_package: bool) -> str:
     return ".".join([*base, node.module] if node.module else base)
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What the tests ask of a file. Each file is parsed once for all of them."""
+
+    imports: list[tuple[int, str]]
+    attributes: list[tuple[int, str, str]]
+    private: list[str]
+    texts: list[tuple[int, str]]
+    consumers: list[str]
+    asked_kinds: list[tuple[int, set[str]]]
+
+
+@cache
+def facts(path: Path) -> Facts:
+    source = path.read_text("utf-8")
+    is_ours = path.is_relative_to(SRC)
+    module = module_name(path) if is_ours else ""
+    return Facts(
+        list(imports(source, module, is_package=path.name == "__init__.py")),
+        [each for each in attributes(source) if each[1] in SESSIONS or each[2] == "internals"],
+        list(private_to_others(source)),
+        [each for each in texts(source) if is_ours and SQL_STATEMENT.match(each[1])],
+        list(consumers(source)),
+        list(asked_kinds(source)),
+    )
+
+
 def wrong_imports(source: str, module: str, *, is_package: bool = False) -> list[str]:
+    return not_allowed(imports(source, module, is_package=is_package), module)
+
+
+def not_allowed(imported: Iterable[tuple[int, str]], module: str) -> list[str]:
     own = folder(module)
     allowed = PLAN.get(own, SURFACE_ALLOWED) | {own}
     return [
         f"{module} imports {name}"
-        for _, name in imports(source, module, is_package=is_package)
+        for _, name in imported
         if (name.split(".")[0] == "harken" and folder(name) not in allowed)
         or (name.split(".")[0] == "pyspark" and not is_inside(module, PYSPARK_ALLOWED))
     ]
@@ -179,9 +214,7 @@ def test_imports_point_one_way() -> None:
     wrong = {
         complaint
         for module, path in modules()
-        for complaint in wrong_imports(
-            path.read_text("utf-8"), module, is_package=path.name == "__init__.py"
-        )
+        for complaint in not_allowed(facts(path).imports, module)
     }
     assert not wrong, "against the plan:\n" + "\n".join(sorted(wrong))
 
@@ -201,9 +234,9 @@ SESSIONS = {"db", "database", "session", "_db", "_database"}
 SERVES_PEOPLE = ("cli", "client", "demo", "pipeline", "server", "shell")
 
 
-def attributes(path: Path) -> Iterator[tuple[int, str, str]]:
+def attributes(source: str) -> Iterator[tuple[int, str, str]]:
     """Each `name.attribute` and `.name.attribute` of a file, with its line."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in nodes(source):
         if isinstance(node, ast.Attribute):
             of = node.value
             name = of.id if isinstance(of, ast.Name) else getattr(of, "attr", "")
@@ -218,7 +251,7 @@ def test_nobody_reaches_into_a_session() -> None:
         for path in [*SRC.glob("harken/**/*.py"), *root.glob("tests/**/*.py")]
         if not path.is_relative_to(SRC / "harken/api")
         and not path.is_relative_to(SRC / "harken/database")
-        for line, name, attribute in attributes(path)
+        for line, name, attribute in facts(path).attributes
         if (name in SESSIONS and attribute.startswith("_") and not attribute.endswith("__"))
         or (
             attribute == "internals"
@@ -271,23 +304,31 @@ def test_module_names_say_what_is_inside() -> None:
     assert not vague, f"name these after what they hold: {vague}"
 
 
+def consumers(source: str) -> Iterator[str]:
+    """The classes of a file that are consumers."""
+    for node in nodes(source):
+        if isinstance(node, ast.ClassDef) and "Consumer" in map(ast.unparse, node.bases):
+            yield node.name
+
+
+def asked_kinds(source: str) -> Iterator[tuple[int, set[str]]]:
+    """The line of each `isinstance`, and the names of the classes in it."""
+    for node in nodes(source):
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
+                names = {each.id for each in ast.walk(kinds) if isinstance(each, ast.Name)}
+                yield node.lineno, names
+
+
 def test_nobody_asks_what_kind_of_consumer_it_has() -> None:
     """`isinstance` is for kinds of nodes and terms: a consumer says what it wants."""
-    consumers = {"Consumer"} | {
-        node.name
-        for _, path in modules()
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.ClassDef) and "Consumer" in map(ast.unparse, node.bases)
-    }
-    assert {"Rules", "Monitors", "Constraints", "KeptViews"} < consumers
+    names = {"Consumer"} | {name for _, path in modules() for name in facts(path).consumers}
+    assert {"Rules", "Monitors", "Constraints", "KeptViews"} < names
     found = [
-        f"{module}:{node.lineno}"
+        f"{module}:{line}"
         for module, path in modules()
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "isinstance"
-        and consumers & {each.id for each in ast.walk(node.args[1]) if isinstance(each, ast.Name)}
+        for line, asked in facts(path).asked_kinds
+        if asked & names
     ]
     assert not found, found
 
@@ -305,9 +346,8 @@ PRIVATE_TO_LIBRARIES = {
 
 def private_to_others(source: str) -> Iterator[str]:
     """Each `object._name` where neither the module nor one of its classes has that name."""
-    tree = ast.parse(source)
     own = set()
-    for node in ast.walk(tree):
+    for node in nodes(source):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 own.add(name)
@@ -315,7 +355,7 @@ def private_to_others(source: str) -> Iterator[str]:
                 own.add(name)
             case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name, ctx=ast.Store()):
                 own.add(name)
-    for node in ast.walk(tree):
+    for node in nodes(source):
         match node:
             case ast.Attribute(value=ast.Name(id="self" | "cls")):
                 pass
@@ -328,10 +368,7 @@ def private_to_others(source: str) -> Iterator[str]:
 
 def test_nobody_reaches_for_the_private_name_of_another_object() -> None:
     root = SRC / "harken"
-    found = {
-        str(path.relative_to(root)): list(private_to_others(path.read_text("utf-8")))
-        for _, path in modules()
-    }
+    found = {str(path.relative_to(root)): facts(path).private for _, path in modules()}
     wrong = {file: lines for file, lines in found.items() if lines}
     assert wrong.keys() == PRIVATE_TO_LIBRARIES.keys(), wrong
     assert list(private_to_others("self._network._chooser.ask()")) == ["1: self._network._chooser"]
@@ -348,7 +385,7 @@ MAKES_PLANS = (
 
 def cut_names(source: str) -> Iterator[str]:
     """Where the name or the id of something is looked into, by its parts or a pattern."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         match node:
             case ast.Call(
                 func=ast.Attribute(value=ast.Attribute(value=of, attr="id" | "name"), attr=verb)
@@ -386,7 +423,7 @@ def test_a_look_into_a_name_is_found(source: str, count: int) -> None:
 
 def computed_values(source: str) -> Iterator[str]:
     """Where the value of a constant is computed with or compared with another than by equality."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         parts: list[ast.expr] = []
         match node:
             case ast.BinOp(left=left, right=right):
@@ -438,8 +475,7 @@ TESTS_IN_LIBRARIES = {
 def test_no_test_reaches_for_a_private_name() -> None:
     """A test uses what users or other packages may use: a method or a hook is public for it."""
     found = {
-        str(path.relative_to(TESTS)): list(private_to_others(path.read_text("utf-8")))
-        for path in sorted(TESTS.glob("**/*.py"))
+        str(path.relative_to(TESTS)): facts(path).private for path in sorted(TESTS.glob("**/*.py"))
     }
     wrong = {file: lines for file, lines in found.items() if lines}
     assert wrong.keys() == TESTS_IN_LIBRARIES.keys(), wrong
@@ -461,17 +497,16 @@ that understand nothing else."""
 def texts(source: str) -> Iterator[tuple[int, str]]:
     """The line and the text of each string of a module, docstrings and hints of errors left out;
     `?` stands for what an f-string puts in."""
-    tree = ast.parse(source)
     left_out = {
         id(part)
-        for node in ast.walk(tree)
+        for node in nodes(source)
         if isinstance(node, ast.Expr) or (isinstance(node, ast.keyword) and node.arg == "hint")
         if isinstance(node.value, ast.Constant | ast.JoinedStr)
         for part in ast.walk(node.value)
     }
-    joined = (node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr))
+    joined = (node for node in nodes(source) if isinstance(node, ast.JoinedStr))
     left_out |= {id(part) for each in joined for part in each.values}
-    for node in ast.walk(tree):
+    for node in nodes(source):
         if id(node) in left_out:
             continue
         if isinstance(node, ast.JoinedStr):
@@ -486,8 +521,7 @@ def test_only_engines_know_sql_text() -> None:
         f"{module}:{line}: {text[:60]}"
         for module, path in modules()
         if not is_inside(module.removeprefix("harken."), SPEAKS_SQL)
-        for line, text in texts(path.read_text("utf-8"))
-        if SQL_STATEMENT.match(text)
+        for line, text in facts(path).texts
     ]
     assert not found, "\n".join(found)
 

@@ -22,6 +22,7 @@ import harken.errors
 from harken.database.system import SYSTEM_RELATIONS, TYPES_OF
 from harken.ir.operations import NAMED_AGGREGATES, OPERATIONS, PRIVATE_OPERATIONS
 from harken.settings import SETTINGS
+from tests.harness.syntax import nodes
 
 ROOT = Path(__file__).parents[1]
 LANGUAGE = (ROOT / "docs/amosql.md").read_text("utf-8")
@@ -140,15 +141,15 @@ def raised_codes() -> set[str]:
     """The codes in the source: the argument `code`, or the default of an error made without it."""
     codes: set[str] = set()
     for path in (ROOT / "src/harken").rglob("*.py"):
-        nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+        found = nodes(path.read_text("utf-8"))
         positions = {
             node.name: position
-            for node in nodes
+            for node in found
             if isinstance(node, ast.FunctionDef)
             for position, argument in enumerate(node.args.args)
             if argument.arg == "code"
         }
-        for node in nodes:
+        for node in found:
             if isinstance(node, ast.Call):
                 codes |= codes_of(node, positions)
     return codes

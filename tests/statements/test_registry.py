@@ -35,6 +35,7 @@ from harken.statements.language_registry import (
     register,
     withdraw,
 )
+from tests.harness.syntax import nodes
 
 
 @pytest.mark.parametrize(
@@ -203,7 +204,7 @@ def sniffing(source: str) -> list[int]:
     language."""
     return [
         node.lineno
-        for node in ast.walk(ast.parse(source))
+        for node in nodes(source)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in ("startswith", "match", "search", "fullmatch", "compile")
