@@ -10,8 +10,8 @@
     │   ├── SyntaxFault        syntax, missing-semicolon
     │   ├── NameFault          unknown-type, unknown-function, unknown-variable, unknown-rule,
     │   │                      unknown-table, unknown-column, unknown-relation,
-    │   │                      unknown-component, unknown-source, unknown-user, exists,
-    │   │                      bad-name, not-in-lake
+    │   │                      unknown-component, unknown-source, unknown-user,
+    │   │                      unknown-id, exists, bad-name, not-in-lake
     │   ├── TypeFault          type-mismatch, arity, ambiguous, ungrouped, no-key
     │   └── SafetyFault        unsafe, not-stratified, not-updatable, side-effect,
     │                          too-complex
@@ -25,7 +25,8 @@
     ├── EngineError            no-java, wrong-java, wrong-python, no-spark, no-memory,
     │                          no-temporary-space, spark-start, stream (Spark), missing-package
     ├── IntegrityError         in-use, transaction, other-thread, rolled-back, lake-conflict,
-    │                          no-such-row, row-exists, not-unique, null, constraint
+    │                          no-such-row, row-exists, not-unique, null, constraint,
+    │                          changed-meanwhile, key-reused
     ├── SourceFault            source-down, source-suspect, source-changed, source-lost,
     │                          not-allowed, bad-option, unknown-kind, missing-secret
     └── StorageError           not-a-database, newer-format, older-format, disk-full, disk-error,

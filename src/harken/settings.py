@@ -74,6 +74,12 @@ SETTINGS: tuple[Setting, ...] = (
         "header_timeout", 10.0, "How long the head of a request may take.", "seconds", most=LONGEST
     ),
     Setting(
+        "idempotency_keys",
+        10_000,
+        "How many requests with an idempotency key are remembered, each for a day.",
+        least=1,
+    ),
+    Setting(
         "kept_bytes",
         2**30,
         "What may be kept of views so that their changes cost less; 0 is no limit.",

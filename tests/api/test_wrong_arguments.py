@@ -292,13 +292,16 @@ def test_client(parameter: str) -> None:
         ("follow_all", {"views": ["v"], "since": None, "every": 0.0}),
         ("counts", {"view": "v", "since": None, "where": None, "every": 0.0}),
         ("copy", {"view": "v", "where": None}),
+        ("request", {"method": "GET", "path": "/me", "body": None, "headers": None}),
+        ("items", {"path": "/users", "limit": 10}),
     ],
 )
 def test_methods_of_a_client(name: str, good: dict[str, Any]) -> None:
     """Nobody listens there: the arguments are looked at before anything is sent."""
     client = harken.Client("http://127.0.0.1:1", timeout=1.0)
     assert set(public(harken.Client)) == {
-        *("views", "snapshot", "changes", "apply", "sql", "follow", "follow_all", "counts", "copy")
+        *("views", "snapshot", "changes", "apply", "sql", "follow", "follow_all", "counts", "copy"),
+        *("request", "items"),
     }
     for parameter in good:
         for value in VALUES:

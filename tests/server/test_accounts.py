@@ -59,7 +59,7 @@ class Browser:
             found = {name.lower(): value for name, value in answer.getheaders()}
             if "set-cookie" in found:
                 self.cookie = found["set-cookie"].partition("=")[2].partition(";")[0]
-            is_json = found.get("content-type", "").startswith("application/json")
+            is_json = "json" in found.get("content-type", "")
             return answer.status, json.loads(text) if is_json else text, found
         finally:
             connection.close()

@@ -64,7 +64,9 @@ def answer(served: Served, path: str, body: Any, **headers: str) -> tuple[Any, .
     text = json.loads(found.read())
     connection.close()
     text.pop("position", None)
-    named = {name: value for name, value in found.getheaders() if name != "date"}
+    text.pop("request", None)
+    of_one = ("date", "x-request-id")
+    named = {name: value for name, value in found.getheaders() if name not in of_one}
     if "results" in text or found.status == 200:
         named.pop("content-length")  # positions grow longer
     return found.status, sorted(named.items()), text

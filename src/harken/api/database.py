@@ -22,6 +22,7 @@ from harken.api.due_runs import run_due
 from harken.api.explain import Explained, explain
 from harken.api.handles import FunctionHandle
 from harken.api.internals import Internals
+from harken.api.keyed_requests import KeyedRequests
 from harken.api.lake_tables import LakeStatus, LakeTables, Progress
 from harken.api.loading import load
 from harken.api.notifications import Notifications
@@ -90,6 +91,7 @@ class Database:
         self.sources = Sources(internals, self.session_lock)
         self.continual_queries = ContinualQueryList(internals, self.session_lock)
         self.users = UserAccounts(internals, self.session_lock)
+        self.keyed_requests = KeyedRequests(internals, self.session_lock)
 
     # --- programs --------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ happens.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -33,6 +34,7 @@ Rows = Mapping[str, Sequence[Sequence[Any]]]
 
 
 def apply(db: Database, insert: Rows, delete: Rows) -> None:
+    """In the open block, or a transaction of its own."""
     transactions = db.internals.transactions
     if len(insert) + len(delete) == 1 and not (transactions.active or transactions.in_block):
         # One statement, which needs no savepoint beside its transaction.
@@ -42,7 +44,7 @@ def apply(db: Database, insert: Rows, delete: Rows) -> None:
             db.internals.check_open()
             transactions.alone(partial(change, db, name, rows))
         return
-    with db.transaction():
+    with nullcontext() if transactions.in_block else db.transaction():
         for name, rows in delete.items():
             delete_rows(db, name, rows)
         for name, rows in insert.items():

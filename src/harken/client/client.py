@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from harken.client.view_copies import Copy
 from harken.database.arguments import (
@@ -50,6 +50,8 @@ BUSY = ("locked", "too-many")
 NOT_HARKEN = "not-harken"
 """The code of answers that did not come from the service, such as those of a proxy while it
 restarts."""
+FINE, EMPTY = (200, 201, 202, 204, 304), (204, 304)
+"""The statuses of answers that are no errors, and of those without a body."""
 MAX_RETRY_DELAY = 5.0
 
 
@@ -155,6 +157,46 @@ class Client:
             return []
         read = row_reader([column_type(name, nullable=True) for name in results[-1]["types"]])
         return [read(row) for row in results[-1]["rows"]]
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Any request to the API, such as `client.request("GET", "/continual-queries")`: the JSON
+        of its answer, None if it has none. docs/api.md lists all of them. An error is raised as a
+        HarkenError with its code."""
+        check_text(method, "the method")
+        check_text(path, "the path")
+        if headers is not None and not isinstance(headers, Mapping):
+            raise wrong(headers, "the headers", "a mapping of names to texts", None)
+        if body is not None and not isinstance(body, Mapping):
+            raise wrong(body, "the body", "a mapping", None)
+        given = {str(name): str(value) for name, value in (headers or {}).items()}
+        for text in (method, path, *given, *given.values()):
+            if not text.isascii() or not text.isprintable() or (text == path and " " in path):
+                raise ValueFault(
+                    f"{text!r} cannot be part of a request",
+                    code="bad-value",
+                    hint="encode what is in a path with urllib.parse.quote",
+                )
+        if body is None and method.upper() in ("POST", "PUT", "PATCH"):
+            body = {}
+        return self._call(method.upper(), API + path, body, given)
+
+    def items(self, path: str, *, limit: int = 1_000) -> Iterator[dict[str, Any]]:
+        """All items of a list of the API, page after page."""
+        check_text(path, "the path")
+        check_whole(limit, "the limit", least=1)
+        join = "&" if "?" in path else "?"
+        cursor: str | None = ""
+        while cursor is not None:
+            page = self.request("GET", f"{path}{join}limit={limit}{cursor}")
+            yield from page["items"]
+            cursor = None if page["next"] is None else f"&cursor={quote(page['next'])}"
 
     # --- streams ---------------------------------------------------------------------------
 
@@ -282,11 +324,13 @@ class Client:
                 time.sleep(START_DELAY)
         self._wait = 0.0
 
-    def _call(self, method: str, path: str, body: Any = None) -> Any:
+    def _call(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> Any:
         connection = self._connection()
         try:
             self._connect(connection)
-            response = self._request(connection, method, path, body, {})
+            response = self._request(connection, method, path, body, headers or {})
             return self._json(response)
         except (OSError, http.client.HTTPException) as error:
             raise self._no_answer(error) from error
@@ -314,14 +358,16 @@ class Client:
             given["Content-Type"] = "application/json"
         connection.request(method, self._base + path, sent, given)
         response = connection.getresponse()
-        if response.status != 200:
+        if response.status not in FINE:
             raise _error(self._json(response))
         return response
 
     def _json(self, response: http.client.HTTPResponse) -> Any:
+        if response.status in EMPTY:
+            return None
         try:
             found = read_json(response.read())
-            if isinstance(found, dict) and (response.status == 200 or "code" in found):
+            if isinstance(found, dict) and (response.status in FINE or "code" in found):
                 return found
         except ValueError:
             pass

@@ -2,66 +2,58 @@
 
 from __future__ import annotations
 
-import asyncio
 from base64 import b64encode
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from importlib.resources import files
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request
+from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
-from fastapi.routing import APIRoute
 from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from harken.console.routes import console_routes, first_page
-from harken.database.json_values import read_json
 from harken.database.results import to_json
-from harken.errors import (
-    HarkenError,
-    IntegrityError,
-    StorageError,
-    ValueFault,
-    nearest,
-)
+from harken.errors import HarkenError, ValueFault, nearest
 from harken.server import models, writes
-from harken.server.access import TOKEN_PARAMETER, Refused, origins
+from harken.server.access import TOKEN_PARAMETER, origins
+from harken.server.described_api import DescribedApi, documentation_routes
 from harken.server.direct_path import DirectPath
 from harken.server.disconnects import CancelOnDisconnect
+from harken.server.exact_routes import ExactRoute
 from harken.server.feeds import Feed
 from harken.server.guard import Guard, SecurityHeaders
 from harken.server.health import Happenings, health_routes
 from harken.server.identities import Identities
-from harken.server.server_sent_events import API, MAX_INTERVAL, StreamOptions, error_json
+from harken.server.problems import (
+    PROBLEMS,
+    answer_bug,
+    answer_harken_error,
+    answer_http_error,
+    answer_wrong_request,
+    bug_answer,
+    problem_answer,
+)
+from harken.server.request_log import RequestLog
+from harken.server.resources.all_resources import resource_routes
+from harken.server.resources.described import Key, example
+from harken.server.resources.examples import CHANGES, OUTBOXES, RESULTS, SNAPSHOT, VIEWS
+from harken.server.server_sent_events import API, MAX_INTERVAL, StreamOptions
 from harken.server.service import Service, position_of
 from harken.server.unsubscribe_pages import unsubscribe_routes
 from harken.server.values import change_json
 
-NOT_FOUND = {"unknown-function", "unknown-table", "unknown-relation", "unknown-type"}
-BUSY = {"locked", "too-many"}
-LIMIT_STATUS = {"too-large": 413, "too-slow": 408}
-STOPPED = {"timeout", "cancelled", "memory-limit"}
-PROBLEMS: dict[int | str, dict[str, Any]] = {
-    400: {"model": models.Problem, "description": "The request is invalid."},
-    401: {"model": models.Problem, "description": "The token is missing or wrong."},
-    403: {"model": models.Problem, "description": "The service does not allow it."},
-    404: {"model": models.Problem, "description": "There is no such view or table."},
-    409: {
-        "model": models.Problem,
-        "description": ("The present data or schema does not allow it."),
-    },
-    413: {"model": models.Problem, "description": "The request is too large."},
-    503: {
-        "model": models.Problem,
-        "description": "The database is busy, or the request exceeded a limit.",
-    },
-    "4XX": {"model": models.Problem, "description": "Any other error."},
-}
+CORS_HEADERS = (
+    *("authorization", "content-type", "last-event-id"),
+    *("if-match", "if-none-match", "idempotency-key", "x-request-id"),
+)
+"""The headers that a page of another address on this machine may send."""
 Where = Annotated[str | None, Query(description="A condition on the columns, in SQL.")]
 Since = Annotated[
     int, Query(ge=0, description="The position of the last change that you have seen.")
@@ -80,8 +72,8 @@ def make_service(service: Service, token: str | None = None, *, local: bool = Tr
     `local` says that only this machine can connect."""
     identities = identities_of(service, token, local)
     app = SecurityHeaders(make_app(service, token, identities))
-    guard = Guard(app, identities, service.settings, _answer)
-    return DirectPath(app, service, guard, _answer, _answer_bug)
+    guard = Guard(app, identities, service.settings, problem_answer)
+    return RequestLog(DirectPath(app, service, guard, problem_answer, bug_answer))
 
 
 def identities_of(service: Service, token: str | None, local: bool = True) -> Identities:
@@ -102,10 +94,9 @@ def make_app(
         finally:
             await service.close()
 
-    app = FastAPI(
+    app = DescribedApi(
         title="Harken",
         version="1",
-        description="Views, their snapshots, and exactly what each transaction changes in them.",
         lifespan=lifespan,
         generate_unique_id_function=lambda route: route.name,
         openapi_url=f"{API}/openapi.json",
@@ -115,20 +106,26 @@ def make_app(
     app.state.counts = Happenings()
     # The middleware added last runs first: a page on this machine may read why it was refused.
     app.add_middleware(CancelOnDisconnect)
-    app.add_middleware(Guard, identities=identities, settings=service.settings, answer=_answer)
+    app.add_middleware(
+        Guard, identities=identities, settings=service.settings, answer=problem_answer
+    )
     app.add_middleware(
         CORSMiddleware,
         allow_origin_regex=origins(token),
-        allow_methods=["GET", "POST"],
-        allow_headers=["authorization", "content-type", "last-event-id"],
+        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+        allow_headers=[*CORS_HEADERS],
+        expose_headers=["etag", "x-request-id"],
     )
-    app.add_exception_handler(HarkenError, _harken_error)
-    app.add_exception_handler(RequestValidationError, _wrong_request)
-    app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(Exception, _bug)
+    app.add_exception_handler(HarkenError, answer_harken_error)
+    app.add_exception_handler(RequestValidationError, answer_wrong_request)
+    app.add_exception_handler(HTTPException, answer_http_error)
+    app.add_exception_handler(Exception, answer_bug)
     checks = [Depends(_known_parameters)]
     app.include_router(_read_routes(service), prefix=API, dependencies=checks)
     app.include_router(_write_routes(service), prefix=API, dependencies=checks)
+    for each in resource_routes(service, identities):
+        app.include_router(each, prefix=API, dependencies=checks)
+    app.include_router(documentation_routes())
 
     app.include_router(console_routes(service, identities))
     app.include_router(health_routes(service, app.state.counts))
@@ -155,43 +152,25 @@ def page_policy(page: str) -> str:
     )
 
 
-class ExactRequest(Request):
-    """Reads the numbers in a body with all their digits, in a thread that does not hold up other
-    requests."""
-
-    async def json(self) -> Any:
-        return await asyncio.to_thread(read_json, await self.body())
-
-
-class ExactRoute(APIRoute):
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-
-        async def handle_exactly(request: Request) -> Response:
-            return await handle(ExactRequest(request.scope, request.receive))
-
-        return handle_exactly
-
-
 def _read_routes(service: Service) -> APIRouter:
-    routes = APIRouter(responses=PROBLEMS)
+    routes = APIRouter(responses=PROBLEMS, tags=["views and changes"])
 
-    @routes.get("/views", response_model=models.Views)
+    @routes.get("/views", response_model=models.Views, responses=example(VIEWS))
     async def views() -> Response:
         """All views and tables that can be followed."""
         return _json(await service.views())
 
-    @routes.get("/outboxes", response_model=models.Outboxes)
+    @routes.get("/outboxes", response_model=models.Outboxes, responses=example(OUTBOXES))
     async def outboxes() -> Response:
         """How full the outboxes of durable monitors are, and whether one needs attention."""
         return _json(await service.outboxes())
 
-    @routes.get("/views/{view}", response_model=models.Snapshot)
+    @routes.get("/views/{view}", response_model=models.Snapshot, responses=example(SNAPSHOT))
     async def snapshot(view: str, where: Where = None) -> Response:
         """All rows of a view, and the position they belong to."""
         return _json(await service.snapshot(view, where))
 
-    @routes.get("/views/{view}/changes", response_model=models.Changes)
+    @routes.get("/views/{view}/changes", response_model=models.Changes, responses=example(CHANGES))
     async def changes(
         view: str,
         since: Since,
@@ -248,8 +227,7 @@ def _read_routes(service: Service) -> APIRouter:
 def _known_parameters(request: Request) -> None:
     """Reject unknown parameters: a misspelled condition would otherwise be ignored, and return rows
     that nobody asked for."""
-    fields = request.scope["route"].dependant.query_params
-    known = [TOKEN_PARAMETER, *(field.alias for field in fields)]
+    known = [TOKEN_PARAMETER, *_parameters(request.scope["route"].dependant)]
     for name in request.query_params:
         if name not in known:
             meant = nearest(name, known)
@@ -258,6 +236,13 @@ def _known_parameters(request: Request) -> None:
                 code="bad-value",
                 hint=f"did you mean {meant}?" if meant else f"see {API}/openapi.json",
             )
+
+
+def _parameters(dependant: Dependant) -> Iterator[str]:
+    """The names of the parameters of a route, and of what it depends on."""
+    yield from (field.alias for field in dependant.query_params)
+    for each in dependant.dependencies:
+        yield from _parameters(each)
 
 
 async def _start(service: Service, since: int | None, last_event_id: str | None) -> int | None:
@@ -314,25 +299,32 @@ def _stream(
 
 
 def _write_routes(service: Service) -> APIRouter:
-    routes = APIRouter(responses=PROBLEMS, route_class=ExactRoute)
+    routes = APIRouter(responses=PROBLEMS, route_class=ExactRoute, tags=["views and changes"])
 
-    @routes.post("/views/{view}/keep", response_model=models.Snapshot)
+    @routes.post("/views/{view}/keep", response_model=models.Snapshot, responses=example(SNAPSHOT))
     async def keep(view: str, wanted: models.Kept) -> Response:
         """Keep the changes of a view from now on, so that they can be fetched later, and answer
         with its rows. They are kept for as long as clients keep fetching them."""
         return _json(await service.snapshot(view, wanted.where, keep=True))
 
-    @routes.post("/transactions", response_model=models.Committed)
-    async def transact(transaction: models.Transaction) -> Response:
+    @routes.post(
+        "/transactions", response_model=models.Committed, responses=example({"position": 18})
+    )
+    async def transact(
+        request: Request, transaction: models.Transaction, key: Key = None
+    ) -> Response:
         """Delete rows and insert rows, all or none."""
-        text = await writes.transact(service, transaction.insert, transaction.delete)
+        keyed = await writes.keyed_request(request)
+        text = await writes.transact(service, transaction.insert, transaction.delete, keyed)
         return _json(text, after=service.publish)
 
-    @routes.post("/sql", response_model=models.Results)
-    async def sql(text: models.Sql) -> Response:
+    @routes.post("/sql", response_model=models.Results, responses=example(RESULTS))
+    async def sql(request: Request, text: models.Sql, key: Key = None) -> Response:
         """Run SQL statements. A text that leaves a transaction open is an error, and is rolled
-        back."""
-        return _json(await writes.run_sql(service, text.text, text.values), after=service.publish)
+        back; with a key, the whole text is one transaction."""
+        keyed = await writes.keyed_request(request)
+        found = await writes.run_sql(service, text.text, text.values, keyed)
+        return _json(found, after=service.publish)
 
     return routes
 
@@ -341,79 +333,3 @@ def _json(text: str, status: int = 200, after: Callable[[], Any] | None = None) 
     background = None if after is None else BackgroundTask(after)
     headers = {"cache-control": "no-store"}
     return Response(text, status, headers, "application/json", background)
-
-
-# --- errors ----------------------------------------------------------------------------
-
-
-async def _harken_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HarkenError)
-    request.app.state.counts.errors[error.code] += 1
-    return _answer(error)
-
-
-def _answer(error: HarkenError) -> Response:
-    answer = _json(to_json(error_json(error)), _status(error))
-    if isinstance(error, Refused) and answer.status_code == 401:
-        answer.headers["www-authenticate"] = "Bearer"
-    return answer
-
-
-def _status(error: HarkenError) -> int:
-    if error.code == "not-permitted" and isinstance(error, Refused | IntegrityError):
-        return 403
-    if isinstance(error, Refused):
-        return 401
-    if error.code == "not-allowed":
-        return 403
-    if error.code in NOT_FOUND:
-        return 404
-    if error.code in BUSY | STOPPED:
-        return 503
-    if error.code in LIMIT_STATUS:
-        return LIMIT_STATUS[error.code]
-    if isinstance(error, IntegrityError):
-        return 409
-    return 500 if isinstance(error, StorageError) else 400
-
-
-async def _wrong_request(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    if first["type"] == "json_invalid":
-        fault = HarkenError(f"the body is not JSON: {first['ctx']['error']}", code="bad-value")
-    else:
-        place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-        said = {"missing": f"{place} is missing", "extra_forbidden": f"unknown field {place}"}
-        wrong = f"{place} is invalid: {first['msg'][:1].lower()}{first['msg'][1:]}"
-        hint = f"see {API}/openapi.json"
-        fault = HarkenError(said.get(first["type"], wrong), code="bad-value", hint=hint)
-    return _json(to_json(error_json(fault)), 400)
-
-
-async def _bug(request: Request, error: Exception) -> Response:
-    return _answer_bug(error)
-
-
-def _answer_bug(error: Exception) -> Response:
-    """The traceback is in the server's log."""
-    fault = HarkenError(
-        f"{type(error).__name__}: {error}",
-        code="internal",
-        hint="this is a bug in Harken: please report it with the server's log",
-    )
-    return _json(to_json(error_json(fault)), 500)
-
-
-async def _http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    unknown = error.status_code in (404, 405)
-    fault = HarkenError(
-        f"no such endpoint: {request.method} {request.url.path}"
-        if unknown
-        else "the body cannot be read as JSON: it is nested too deeply, or a number in it has "
-        "too many digits",
-        code="bad-value",
-        hint=f"see {API}/openapi.json",
-    )
-    return _json(to_json(error_json(fault)), error.status_code)

@@ -20,7 +20,7 @@ from harken.database.results import to_json
 from harken.errors import HarkenError, StorageError
 from harken.server.guard import SECURITY_HEADERS
 from harken.server.joined_writes import JoinedWrites
-from harken.server.server_sent_events import error_json
+from harken.server.problems import MEDIA_TYPE, problem_json
 from harken.settings import Settings
 
 logger = logging.getLogger("harken.server")
@@ -158,10 +158,10 @@ def connection_factory(settings: Settings) -> Callable[..., Connection]:
 
 
 def _answer(status: int, error: HarkenError) -> bytes:
-    body = to_json(error_json(error)).encode()
+    body = to_json(problem_json(error, status)).encode()
     headers = {
         **SECURITY_HEADERS,
-        "content-type": "application/json",
+        "content-type": MEDIA_TYPE,
         "content-length": str(len(body)),
         "connection": "close",
     }

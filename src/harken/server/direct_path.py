@@ -39,6 +39,7 @@ VARY = "Origin"
 """Answers differ with this header, says CORSMiddleware, which requests pass by here."""
 
 Call = Callable[[], Coroutine[Any, Any, str]]
+_NOT_DIRECT = (b"origin", b"idempotency-key")
 _HEADERS = [
     (b"cache-control", b"no-store"),
     (b"content-type", b"application/json"),
@@ -104,13 +105,13 @@ class DirectPath:
 
 def _is_candidate(scope: Scope) -> bool:
     """Whether the head asks for a transaction, and for nothing else. A request from a page has an
-    Origin, and its answer other headers."""
+    Origin, and its answer other headers; one with a key may have been carried out before."""
     return (
         scope["type"] == "http"
         and scope["method"] == "POST"
         and scope["path"] in _READERS
         and not scope["query_string"]
-        and not any(name == b"origin" for name, _ in scope["headers"])
+        and not any(name in _NOT_DIRECT for name, _ in scope["headers"])
     )
 
 

@@ -41,6 +41,9 @@ SECURITY_HEADERS = {
 its URL."""
 
 
+WITH_BODY = ("POST", "PUT", "PATCH")
+
+
 class ClientGone(Exception):
     """The client disconnected before its request was complete."""
 
@@ -84,7 +87,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         try:
-            if scope["method"] == "POST":
+            if scope["method"] in WITH_BODY or (scope["method"] == "DELETE" and _has_body(scope)):
                 receive = replay(await self.admit(scope, receive), receive)
             else:
                 await self._check_head(scope)
@@ -99,7 +102,7 @@ class Guard:
         await self._app(scope, receive, send)
 
     async def admit(self, scope: Scope, receive: Receive) -> bytes:
-        """Check the head of a POST request, and then read its body."""
+        """Check the head of a request that may have a body, and then read it."""
         await self._check_head(scope)
         return await self._body(scope, receive)
 
@@ -157,6 +160,11 @@ class Guard:
             parts.append(part)
             if not message.get("more_body", False):
                 return b"".join(parts)
+
+
+def _has_body(scope: Scope) -> bool:
+    headers = Headers(scope=scope)
+    return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 
 
 def _wants_page(scope: Scope) -> bool:

@@ -133,9 +133,20 @@ class Results(BaseModel):
 
 
 class Problem(BaseModel):
+    """An error, as problem details (RFC 9457). Programs match on `code`, which never changes its
+    meaning."""
+
     kind: Literal["error"]
     code: str
     message: str
     line: int | None
+    """In the text that was sent."""
     column: int | None
     hint: str | None
+    """What to do."""
+    type: str
+    title: str
+    status: int
+    detail: str
+    request: str
+    """The id of the request, which is in the log of the service, too."""

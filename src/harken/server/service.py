@@ -221,10 +221,15 @@ class Service:
         """Run a change and return its result and the position after it. The writer gets its answer
         before subscribers hear of the change."""
 
-        def done(db: Database) -> tuple[Any, int]:
+        return await self.write_raw(for_sender(work))
+
+    async def write_raw(self, work: Callable[[Database], T]) -> tuple[T, int]:
+        """The same for work that says itself for whom each part of it is done."""
+
+        def done(db: Database) -> tuple[T, int]:
             return work(db), db.position
 
-        return await self._writer.run(for_sender(done))
+        return await self._writer.run(done)
 
     async def publish(self) -> None:
         """Something was written: publish it to those who follow."""

@@ -1,0 +1,1 @@
+"""The resources of the API besides views and their changes: one module for each group."""
