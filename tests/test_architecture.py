@@ -102,7 +102,7 @@ PLAN = {
 SURFACE = {
     *("harken", "__main__", "doctor"),
     *("client", "server", "cli", "shell", "pipeline", "dbapi", "dialect", "notebook", "console"),
-    *("bench", "bench.tpch", "demo"),
+    *("server.resources", "bench", "bench.tpch", "demo"),
 }
 SURFACE_ALLOWED = (
     BELOW_CONSUMERS
@@ -488,7 +488,7 @@ SQL_STATEMENT = re.compile(
 )
 SPEAKS_SQL = (
     *("engines", "lang.sql", "statements.sql", "cli", "project", "bench", "demo"),
-    "sources.kinds",
+    *("sources.kinds", "server.resources.examples"),
 )
 """The engines, the language of that name, those who use it as a user does, and databases outside
 that understand nothing else."""

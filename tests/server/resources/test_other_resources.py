@@ -136,7 +136,7 @@ def test_relations_rules_plans_and_settings(api: Asking, path: str) -> None:
     assert {"low", "stock", "note"} <= set(names)
     assert names == sorted(names)
     low = api.get("/relations/low").body
-    assert (low["kind"], low["reads"], low["owner"]) == ("view", ["stock"], None)
+    assert (low["kind"], low["reads"]) == ("view", ["stock"])
     assert api.get("/relations/stock").body["readers"] == ["view low"]
     assert api.get("/relations/nothing").status == 404
     assert [each["name"] for each in api.get("/rules").body["items"]] == ["grow"]

@@ -31,7 +31,7 @@ from harken.server.resources.described import (
 )
 from harken.server.resources.described import Key as IdempotencyKey
 from harken.server.resources.examples import ACCOUNT, AUDIT_ENTRY, KEY, page_with
-from harken.server.resources.exchange import Exchange, Page
+from harken.server.resources.resource_exchange import Exchange, Page
 from harken.server.resources.shapes import (
     AccountShape,
     AuditShape,

@@ -7,9 +7,9 @@ from fastapi import APIRouter
 from harken.server.identities import Identities
 from harken.server.resources.account_resources import account_resources
 from harken.server.resources.continual_resources import continual_resources
-from harken.server.resources.exchange import Exchange
 from harken.server.resources.message_resources import message_resources
 from harken.server.resources.query_resources import query_resources
+from harken.server.resources.resource_exchange import Exchange
 from harken.server.resources.schema_resources import schema_resources
 from harken.server.resources.source_resources import source_resources
 from harken.server.service import Service

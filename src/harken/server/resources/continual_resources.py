@@ -50,7 +50,7 @@ from harken.server.resources.examples import (
     SAMPLES,
     page_with,
 )
-from harken.server.resources.exchange import Exchange, Page
+from harken.server.resources.resource_exchange import Exchange, Page
 from harken.server.resources.shapes import (
     AnswerShape,
     CheckedShape,

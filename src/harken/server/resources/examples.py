@@ -181,7 +181,6 @@ RELATION_DETAILS = {
     **RELATION,
     "reads": ["stock"],
     "readers": [],
-    "owner": None,
     "warnings": [],
 }
 RULE = {"name": "order_more", "text": "create rule order_more() as when ..."}

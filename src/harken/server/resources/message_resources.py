@@ -35,7 +35,7 @@ from harken.server.resources.described import (
     router,
 )
 from harken.server.resources.examples import DELIVERY, GRANT, TEMPLATE, page_with
-from harken.server.resources.exchange import Exchange, Page
+from harken.server.resources.resource_exchange import Exchange, Page
 from harken.server.resources.shapes import (
     ChannelShape,
     GrantShape,

@@ -31,7 +31,7 @@ from harken.server.resources.described import (
     router,
 )
 from harken.server.resources.examples import QUERY_RESULTS, RUNNING_QUERY, page_with
-from harken.server.resources.exchange import JSON, Exchange, Page, page_of, plain
+from harken.server.resources.resource_exchange import JSON, Exchange, Page, page_of, plain
 from harken.server.resources.shapes import QueryResultsShape, RunningQueryShape
 from harken.server.running_queries import RunningQueries, RunningQuery
 

@@ -14,7 +14,6 @@ from fastapi.responses import Response
 from harken.api.database import Database
 from harken.console import object_pages
 from harken.console.operator import SECRET_SETTINGS
-from harken.database.function_tables import SqlTables
 from harken.errors import NameFault, nearest
 from harken.server.identities import current
 from harken.server.resources.described import IfNoneMatch, Name, PageOf, example, router
@@ -26,7 +25,7 @@ from harken.server.resources.examples import (
     SETTING,
     page_with,
 )
-from harken.server.resources.exchange import Exchange, Page
+from harken.server.resources.resource_exchange import Exchange, Page
 from harken.server.resources.shapes import (
     PlanShape,
     RelationDetailsShape,
@@ -69,7 +68,7 @@ def _relations(routes: APIRouter, exchange: Exchange) -> None:
         responses=example(RELATION_DETAILS),
     )
     async def relation(request: Request, name: Name, if_none_match: IfNoneMatch = None) -> Response:
-        """One of them: what it reads, what reads it, whose it is, and which of its changes are not
+        """One of them: what it reads, what reads it, and which of its changes are not
         reported."""
 
         def work(db: Database) -> dict[str, Any]:
@@ -78,7 +77,6 @@ def _relations(routes: APIRouter, exchange: Exchange) -> None:
                 **_listed(found.listed),
                 "reads": [each.title for each in found.reads],
                 "readers": [each.title for each in found.readers],
-                "owner": _owner(db, name),
                 "warnings": found.warnings,
             }
 
@@ -96,12 +94,6 @@ def _listed(found: object_pages.Listed) -> dict[str, Any]:
         "key": found.key,
         "text": found.text,
     }
-
-
-def _owner(db: Database, name: str) -> str | None:
-    runtime = db.internals.runtime
-    function = SqlTables(runtime.catalog).function(name)
-    return None if function is None else runtime.permissions.owner(function)
 
 
 def _rules(routes: APIRouter, exchange: Exchange) -> None:

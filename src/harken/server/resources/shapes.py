@@ -219,7 +219,6 @@ class RelationDetailsShape(RelationShape):
     reads: list[str]
     readers: list[str]
     """Each with what it is: `view low`."""
-    owner: str | None
     warnings: list[str]
 
 

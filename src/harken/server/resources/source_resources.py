@@ -31,7 +31,7 @@ from harken.server.resources.described import (
     router,
 )
 from harken.server.resources.examples import REFRESHED, SOURCE, SOURCE_CHECK, page_with
-from harken.server.resources.exchange import Exchange, Page
+from harken.server.resources.resource_exchange import Exchange, Page
 from harken.server.resources.shapes import KindShape
 from harken.sources.kinds import kind_names, outside_kind
 
