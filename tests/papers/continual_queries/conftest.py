@@ -17,7 +17,7 @@ NOON = datetime.datetime(1998, 5, 4, 12, tzinfo=datetime.UTC)
 """A Monday."""
 
 
-class Desk:
+class QueryDesk:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.now = NOON
@@ -52,8 +52,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    made = Desk(tmp_path)
+def desk(tmp_path: Path) -> Iterator[QueryDesk]:
+    made = QueryDesk(tmp_path)
     yield made
     made.db.close()
 
@@ -62,7 +62,7 @@ Weather = Callable[..., None]
 
 
 @pytest.fixture
-def weather(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterator[Weather]:
+def weather(desk: QueryDesk, monkeypatch: pytest.MonkeyPatch) -> Iterator[Weather]:
     """The page of www.nws.nova.gov: called with rows, it shows them."""
 
     def looked_up(host: str, port: int, **_: Any) -> list[Any]:

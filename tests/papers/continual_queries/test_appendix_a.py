@@ -5,11 +5,11 @@ import itertools
 import pytest
 
 import harken
-from tests.papers.continual_queries.conftest import Desk
+from tests.papers.continual_queries.conftest import QueryDesk
 
 
 @pytest.fixture
-def stock(desk: Desk) -> Desk:
+def stock(desk: QueryDesk) -> QueryDesk:
     desk.sql(
         "CREATE TABLE stock (symbol STRING PRIMARY KEY, company STRING, price INT, volume INT)"
     )
@@ -17,7 +17,9 @@ def stock(desk: Desk) -> Desk:
     return desk
 
 
-def install(desk: Desk, trigger: str, stop: str = "12-31-1998 23:59 -07", query: str = "") -> None:
+def install(
+    desk: QueryDesk, trigger: str, stop: str = "12-31-1998 23:59 -07", query: str = ""
+) -> None:
     query = query or "SELECT * FROM stock"
     desk.sql(f"Create CQ q as Query: {query}; Trigger: {trigger}; Stop: {stop}")
 
@@ -38,7 +40,7 @@ def install(desk: Desk, trigger: str, stop: str = "12-31-1998 23:59 -07", query:
         "SELECT symbol FROM stock ORDER BY price ASC, symbol DESC",
     ],
 )
-def test_query(stock: Desk, query: str) -> None:
+def test_query(stock: QueryDesk, query: str) -> None:
     install(stock, "every Monday", query=query)
     assert stock.sql("SELECT executions FROM continual_query") == [(1,)]
 
@@ -53,13 +55,13 @@ def test_query(stock: Desk, query: str) -> None:
         ("'0' && '0' && '1' && '' && ''", "0 0 1 * *"),
     ],
 )
-def test_time_triggers(stock: Desk, fields: str, cron: str) -> None:
+def test_time_triggers(stock: QueryDesk, fields: str, cron: str) -> None:
     """A field that is not specified is null."""
     install(stock, fields)
     assert stock.sql("SELECT trigger FROM continual_query") == [(f"CRON '{cron}'",)]
 
 
-def test_months_are_1_to_12(stock: Desk) -> None:
+def test_months_are_1_to_12(stock: QueryDesk) -> None:
     """Corrected: MonthVal is printed as 0 to 11; 6.2.1.5 says 1 through 12."""
     install(stock, "0 && 0 && 1 && 12 && null")
     with pytest.raises(harken.HarkenError, match=r"no cron schedule.*month"):
@@ -67,7 +69,7 @@ def test_months_are_1_to_12(stock: Desk) -> None:
 
 
 @pytest.mark.parametrize("field", ["60 && 0", "0 && 24", "0 && 0 && 32", "0 && 0 && 1 && 1 && 9"])
-def test_values_out_of_range(stock: Desk, field: str) -> None:
+def test_values_out_of_range(stock: QueryDesk, field: str) -> None:
     whole = " && ".join([*field.split(" && "), *["null"] * 5][:5])
     with pytest.raises(harken.HarkenError, match="no cron schedule"):
         install(stock, whole)
@@ -81,7 +83,7 @@ def test_values_out_of_range(stock: Desk, field: str) -> None:
         ("6-1-1999 00:00 +12", "AT '1999-06-01 00:00:00+12:00'"),
     ],
 )
-def test_stop_condition(stock: Desk, stop: str, text: str) -> None:
+def test_stop_condition(stock: QueryDesk, stop: str, text: str) -> None:
     install(stock, "every Monday", stop)
     assert stock.sql("SELECT stop FROM continual_query") == [(text,)]
 
@@ -111,7 +113,7 @@ CONSTRAINTS = (
 
 
 @pytest.mark.parametrize("primitive", PRIMITIVES)
-def test_event_groups(stock: Desk, primitive: str) -> None:
+def test_event_groups(stock: QueryDesk, primitive: str) -> None:
     for number, constraint in enumerate(CONSTRAINTS):
         if "(IBM)" in primitive and constraint:
             continue
@@ -121,7 +123,7 @@ def test_event_groups(stock: Desk, primitive: str) -> None:
 
 
 @pytest.mark.parametrize("operator", ["AND", "OR", "THEN", "ELSE"])
-def test_event_operators(stock: Desk, operator: str) -> None:
+def test_event_operators(stock: QueryDesk, operator: str) -> None:
     """<sequence> is written THEN; <parallel> is ALL OF (a, b) or ANY OF (a, b)."""
     groups = [f"{primitive} WHERE stock.symbol = 'IBM'" for primitive in PRIMITIVES[:4]]
     for number, pair in enumerate(itertools.combinations(groups, 2)):
@@ -130,7 +132,7 @@ def test_event_operators(stock: Desk, operator: str) -> None:
     install(stock, f"ALL OF ({groups[0]}, {groups[1]}) OR ANY OF ({groups[2]}, {groups[3]})")
 
 
-def test_group_by(stock: Desk) -> None:
+def test_group_by(stock: QueryDesk) -> None:
     trigger = "SUM(stock.price) > 60 WHERE stock.volume > 1 GROUPBY stock.company"
     install(stock, trigger, query="SELECT company FROM triggered")
     (done,) = stock.fired("UPDATE stock SET price = 61 WHERE symbol = 'BAY'")

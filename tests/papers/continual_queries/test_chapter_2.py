@@ -9,7 +9,7 @@ import pytest
 
 import harken
 from tests.harness.servers import PostgresDatabase
-from tests.papers.continual_queries.conftest import Desk, Weather
+from tests.papers.continual_queries.conftest import QueryDesk, Weather
 
 EXAMPLE_1 = """
 Create CQ banking_activity_watch as
@@ -72,7 +72,7 @@ def accounts(database: PostgresDatabase) -> None:
     database.run("INSERT INTO account VALUES (1, 11, 1500), (2, 21, 1999)")
 
 
-def test_example_1_as_printed_names_the_column_that_is_not_grouped(desk: Desk) -> None:
+def test_example_1_as_printed_names_the_column_that_is_not_grouped(desk: QueryDesk) -> None:
     desk.sql("CREATE TABLE Account (customer_id INT, account_no INT, withdraw_amount INT)")
     with pytest.raises(harken.HarkenError, match="account_no must be in GROUP BY") as caught:
         desk.sql(EXAMPLE_1)
@@ -81,7 +81,7 @@ def test_example_1_as_printed_names_the_column_that_is_not_grouped(desk: Desk) -
     assert desk.sql("SELECT count(*) FROM continual_query") == [(0,)]
 
 
-def test_example_1(desk: Desk, plain_database: PostgresDatabase) -> None:
+def test_example_1(desk: QueryDesk, plain_database: PostgresDatabase) -> None:
     """Corrected: account_no and withdraw_amount are not grouped; their sum is meant."""
     accounts(plain_database)
     desk.mirror("account", plain_database)
@@ -94,7 +94,7 @@ def test_example_1(desk: Desk, plain_database: PostgresDatabase) -> None:
     assert again.outcome == "unchanged"
 
 
-def test_example_2(desk: Desk, plain_database: PostgresDatabase) -> None:
+def test_example_2(desk: QueryDesk, plain_database: PostgresDatabase) -> None:
     plain_database.run(
         "CREATE TABLE item_inventory (item_no int PRIMARY KEY, item_name text, qty_on_hand int,"
         " qty_on_order int, threshold int)"
@@ -116,7 +116,7 @@ def test_example_2(desk: Desk, plain_database: PostgresDatabase) -> None:
     assert desk.sql("SELECT state FROM continual_query") == [("stopped",)]
 
 
-def test_the_events_of_example_2_are_found_by_the_system(desk: Desk) -> None:
+def test_the_events_of_example_2_are_found_by_the_system(desk: QueryDesk) -> None:
     """2.3: UPDATE of qty_on_hand, of qty_on_order and of threshold."""
     desk.sql(
         "CREATE TABLE Item_Inventory (item_no INT PRIMARY KEY, item_name STRING, qty_on_hand INT,"
@@ -127,7 +127,7 @@ def test_the_events_of_example_2_are_found_by_the_system(desk: Desk) -> None:
     assert columns == ["qty_on_hand", "qty_on_order", "threshold"]
 
 
-def test_a_plane_that_has_been_in_a_sector_for_more_than_5_minutes(desk: Desk) -> None:
+def test_a_plane_that_has_been_in_a_sector_for_more_than_5_minutes(desk: QueryDesk) -> None:
     """2.2: tell me the flight number."""
     desk.sql("CREATE TABLE plane (flight STRING PRIMARY KEY, sector INT)")
     desk.sql(
@@ -155,14 +155,14 @@ def test_a_plane_that_has_been_in_a_sector_for_more_than_5_minutes(desk: Desk) -
         ("immediate", "AFTER 1 CHANGE"),
     ],
 )
-def test_temporal_events(desk: Desk, said: str, text: str) -> None:
+def test_temporal_events(desk: QueryDesk, said: str, text: str) -> None:
     desk.sql("CREATE TABLE t (a INT)")
     desk.sql("CREATE CONTINUAL QUERY other AS SELECT a FROM t")
     desk.sql(f"Create CQ q as Query: SELECT a FROM t; Trigger: {said}; Stop: 1 month")
     assert desk.sql("SELECT trigger FROM continual_query WHERE name = 'q'") == [(text,)]
 
 
-def test_signals_of_applications(desk: Desk) -> None:
+def test_signals_of_applications(desk: QueryDesk) -> None:
     """A failure signal from a diagnostic routine on a hardware component."""
     desk.sql("CREATE TABLE disk (id INT PRIMARY KEY)")
     desk.sql("Create CQ q as Query: SELECT id FROM disk; Trigger: SIGNAL failure; Stop: 1 year")
@@ -174,7 +174,7 @@ def test_signals_of_applications(desk: Desk) -> None:
 DEPOSITS = "CREATE TABLE deposit (id INT PRIMARY KEY, amount INT)"
 
 
-def deposited(desk: Desk, trigger: str, *amounts: int) -> list[int]:
+def deposited(desk: QueryDesk, trigger: str, *amounts: int) -> list[int]:
     """The deposits that execute a query."""
     desk.sql(DEPOSITS)
     desk.sql(f"CREATE CONTINUAL QUERY q AS SELECT id FROM deposit TRIGGER {trigger}")
@@ -185,22 +185,22 @@ def deposited(desk: Desk, trigger: str, *amounts: int) -> list[int]:
     ]
 
 
-def test_whenever_a_deposit_of_10_000_is_made(desk: Desk) -> None:
+def test_whenever_a_deposit_of_10_000_is_made(desk: QueryDesk) -> None:
     trigger = "ON INSERT OF deposit WHERE amount >= 10000"
     assert deposited(desk, trigger, 5_000, 10_000, 1, 20_000) == [1, 3]
 
 
-def test_when_a_total_of_1_million_has_been_deposited(desk: Desk) -> None:
+def test_when_a_total_of_1_million_has_been_deposited(desk: QueryDesk) -> None:
     trigger = "WHEN sum(deposit.amount) >= 1000000"
     assert deposited(desk, trigger, 400_000, 599_999, 1, 1_000_000) == [2]
 
 
-def test_when_1_million_has_been_deposited_since_the_previous_execution(desk: Desk) -> None:
+def test_when_1_million_has_been_deposited_since_the_previous_execution(desk: QueryDesk) -> None:
     trigger = "WHEN sum(deposit.amount) SINCE LAST EXECUTION >= 1000000"
     assert deposited(desk, trigger, 600_000, 600_000, 600_000, 400_000) == [1, 3]
 
 
-def test_the_total_of_orders_exceeds_the_inventory(desk: Desk) -> None:
+def test_the_total_of_orders_exceeds_the_inventory(desk: QueryDesk) -> None:
     desk.sql("CREATE TABLE ordered (id INT PRIMARY KEY, n INT)")
     desk.sql("CREATE TABLE inventory (level INT PRIMARY KEY)")
     desk.sql("INSERT INTO inventory VALUES (10)")
@@ -212,7 +212,7 @@ def test_the_total_of_orders_exceeds_the_inventory(desk: Desk) -> None:
     assert len(desk.fired("INSERT INTO ordered VALUES (2, 1)")) == 1
 
 
-def test_the_new_position_of_the_ship_is_closer_than_the_old(desk: Desk) -> None:
+def test_the_new_position_of_the_ship_is_closer_than_the_old(desk: QueryDesk) -> None:
     desk.sql("CREATE TABLE ship (name STRING PRIMARY KEY, distance INT)")
     desk.sql("INSERT INTO ship VALUES ('Fram', 100)")
     desk.sql(
@@ -222,7 +222,7 @@ def test_the_new_position_of_the_ship_is_closer_than_the_old(desk: Desk) -> None
     assert len(desk.fired("UPDATE ship SET distance = 99")) == 1
 
 
-def test_the_output_of_the_sensor_increased_monotonically_over_two_hours(desk: Desk) -> None:
+def test_the_output_of_the_sensor_increased_monotonically_over_two_hours(desk: QueryDesk) -> None:
     desk.sql("CREATE TABLE sensor (id INT PRIMARY KEY, output INT)")
     desk.sql("INSERT INTO sensor VALUES (1, 5), (2, 5)")
     desk.sql(
@@ -237,7 +237,7 @@ def test_the_output_of_the_sensor_increased_monotonically_over_two_hours(desk: D
     assert done.inserted == [(1,)]
 
 
-def test_event_b_occurs_after_event_a(desk: Desk) -> None:
+def test_event_b_occurs_after_event_a(desk: QueryDesk) -> None:
     desk.sql("CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT)")
     desk.sql("INSERT INTO t VALUES (1, 0, 0)")
     desk.sql("CREATE CONTINUAL QUERY q AS SELECT id FROM t TRIGGER WHEN t.a = 1 THEN t.b = 1")
@@ -248,7 +248,7 @@ def test_event_b_occurs_after_event_a(desk: Desk) -> None:
 # --- 2.4.2 ----------------------------------------------------------------------------------------
 
 
-def test_the_weather_every_20_minutes(desk: Desk, weather: Weather) -> None:
+def test_the_weather_every_20_minutes(desk: QueryDesk, weather: Weather) -> None:
     """As printed, with the semicolon in the middle of its condition, over the page itself."""
     desk.sql(WEATHER_EVERY_20_MINUTES)
     weather(("Savannah", "Georgia", "snow"), ("Savannah", "Tennessee", "sun"))
@@ -258,13 +258,13 @@ def test_the_weather_every_20_minutes(desk: Desk, weather: Weather) -> None:
     assert desk.sql("SELECT stop FROM continual_query") == [("AFTER 1 YEAR",)]
 
 
-def test_a_host_that_no_source_reads(desk: Desk) -> None:
+def test_a_host_that_no_source_reads(desk: QueryDesk) -> None:
     with pytest.raises(harken.HarkenError, match="no source that is read from www"):
         desk.sql(WEATHER_EVERY_20_MINUTES)
 
 
 def test_plans_when_the_weather_changes(
-    desk: Desk, weather: Weather, plain_database: PostgresDatabase
+    desk: QueryDesk, weather: Weather, plain_database: PostgresDatabase
 ) -> None:
     """As printed: the trigger reads a page, and the query a table of a database."""
     plain_database.run(
@@ -289,7 +289,7 @@ def test_plans_when_the_weather_changes(
     assert len(desk.run(minutes=5)) == 1
 
 
-def test_bayer(desk: Desk, plain_database: PostgresDatabase) -> None:
+def test_bayer(desk: QueryDesk, plain_database: PostgresDatabase) -> None:
     plain_database.run(
         "CREATE TABLE stock (company_symbol text PRIMARY KEY, company_name text,"
         " stock_price int, hi_last_wk int, lo_last_wk int)"
@@ -311,7 +311,7 @@ def test_bayer(desk: Desk, plain_database: PostgresDatabase) -> None:
 
 
 @pytest.mark.parametrize("sign", ["<=", "≤"])
-def test_functions_of_percent(desk: Desk, sign: str) -> None:
+def test_functions_of_percent(desk: QueryDesk, sign: str) -> None:
     """2.4.2 also writes the operators as functions."""
     desk.sql("CREATE TABLE stock (symbol STRING PRIMARY KEY, stock_price INT)")
     desk.sql("INSERT INTO stock VALUES ('BAY', 100)")
@@ -321,7 +321,7 @@ def test_functions_of_percent(desk: Desk, sign: str) -> None:
     assert len(desk.fired("UPDATE stock SET stock_price = 95")) == 1
 
 
-def test_what_is_left_out(desk: Desk) -> None:
+def test_what_is_left_out(desk: QueryDesk) -> None:
     """Without a trigger it is every day, without a stop it ends by itself; a query is needed."""
     desk.sql("CREATE TABLE t (a INT)")
     desk.sql("Create CQ q as Query: SELECT a FROM t; Trigger: ; Stop:")

@@ -4,7 +4,7 @@ import pytest
 
 import harken
 from tests.harness.servers import PostgresDatabase
-from tests.papers.continual_queries.conftest import Desk
+from tests.papers.continual_queries.conftest import QueryDesk
 
 EXAMPLE_3 = "Stock.price(IBM) IncreaseBy% 5 OR Stock.price(Intel) DecreaseBy% 5"
 KEYWORDS = "keyword CONTAINS 'Java' OR keyword CONTAINS 'JDBC'"
@@ -18,20 +18,20 @@ MORE = (
 
 
 @pytest.fixture
-def stock(desk: Desk) -> Desk:
+def stock(desk: QueryDesk) -> QueryDesk:
     desk.sql("CREATE TABLE Stock (company STRING PRIMARY KEY, price INT, volume INT)")
     desk.sql("INSERT INTO Stock VALUES ('IBM', 100, 5), ('Intel', 100, 5), ('Bayer', 100, 5)")
     return desk
 
 
-def install(desk: Desk, trigger: str, query: str = "SELECT * FROM Stock") -> None:
+def install(desk: QueryDesk, trigger: str, query: str = "SELECT * FROM Stock") -> None:
     desk.sql(f"Create CQ q as Query: {query}; Trigger: {trigger}; Stop: 1 year")
 
 
 # --- 4.2.3 ----------------------------------------------------------------------------------------
 
 
-def test_the_triplets_of_example_3(stock: Desk) -> None:
+def test_the_triplets_of_example_3(stock: QueryDesk) -> None:
     """Corrected: the third triplet is printed with IncreaseBy%, but Intel is to fall."""
     install(stock, EXAMPLE_3)
     assert stock.events("q") == [
@@ -42,7 +42,7 @@ def test_the_triplets_of_example_3(stock: Desk) -> None:
     ]
 
 
-def test_example_3_over_a_database(desk: Desk, plain_database: PostgresDatabase) -> None:
+def test_example_3_over_a_database(desk: QueryDesk, plain_database: PostgresDatabase) -> None:
     """A source that has triggers of its own tells of its updates by them."""
     plain_database.run("CREATE TABLE stock (company text PRIMARY KEY, price int)")
     plain_database.run("INSERT INTO stock VALUES ('IBM', 100), ('Intel', 100)")
@@ -58,7 +58,7 @@ def test_example_3_over_a_database(desk: Desk, plain_database: PostgresDatabase)
     assert len(desk.run(minutes=1)) == 1
 
 
-def test_keywords_of_documents(desk: Desk) -> None:
+def test_keywords_of_documents(desk: QueryDesk) -> None:
     """`keyword` stands for the title and the abstract of a document, in a file of BibTeX."""
     path = desk.directory / "library.bib"
     path.write_text(LIBRARY)
@@ -85,7 +85,7 @@ def test_keywords_of_documents(desk: Desk) -> None:
         ),
     ],
 )
-def test_columns_of_a_row_in_parentheses(desk: Desk, trigger: str, events: list[str]) -> None:
+def test_columns_of_a_row_in_parentheses(desk: QueryDesk, trigger: str, events: list[str]) -> None:
     """qty_on_hand(item) is the column of whichever item it is."""
     desk.sql(
         "CREATE TABLE inventory (item STRING PRIMARY KEY, qty_on_hand INT, qty_on_order INT,"
@@ -102,19 +102,19 @@ def test_columns_of_a_row_in_parentheses(desk: Desk, trigger: str, events: list[
 # --- 4.2.3 and 4.2.4: the walk through detection and evaluation -----------------------------------
 
 
-def test_end_a_primitive_event(stock: Desk) -> None:
+def test_end_a_primitive_event(stock: QueryDesk) -> None:
     install(stock, "Stock.price > 110")
     assert stock.fired("UPDATE Stock SET volume = 6") == []
     assert len(stock.fired("UPDATE Stock SET price = 111 WHERE company = 'IBM'")) == 1
 
 
-def test_where_restricts_the_event(stock: Desk) -> None:
+def test_where_restricts_the_event(stock: QueryDesk) -> None:
     install(stock, "Stock.price CHANGES WHERE Stock.company = 'IBM'")
     assert stock.fired("UPDATE Stock SET price = 1 WHERE company = 'Intel'") == []
     assert len(stock.fired("UPDATE Stock SET price = 1 WHERE company = 'IBM'")) == 1
 
 
-def test_and_of_groups(stock: Desk) -> None:
+def test_and_of_groups(stock: QueryDesk) -> None:
     install(
         stock,
         "Stock.price > 110 WHERE Stock.company = 'IBM'"
@@ -124,7 +124,7 @@ def test_and_of_groups(stock: Desk) -> None:
     assert len(stock.fired("UPDATE Stock SET price = 111 WHERE company = 'Intel'")) == 1
 
 
-def test_or_of_groups(stock: Desk) -> None:
+def test_or_of_groups(stock: QueryDesk) -> None:
     install(
         stock,
         "Stock.price > 110 WHERE Stock.company = 'IBM'"
@@ -136,7 +136,7 @@ def test_or_of_groups(stock: Desk) -> None:
 # --- 4.1: the steps of an execution ---------------------------------------------------------------
 
 
-def test_what_happens_when_a_query_is_entered(stock: Desk) -> None:
+def test_what_happens_when_a_query_is_entered(stock: QueryDesk) -> None:
     """It has an identifier, its first run is the whole answer, and its events are known."""
     install(stock, "Stock.price > 110", "SELECT company FROM Stock")
     ((cqid, name, executions, state),) = stock.sql(
@@ -179,7 +179,7 @@ def activated(
         ("separate", "asynchronous", "independent", "immediate"),
     ],
 )
-def test_couplings_that_can_be(stock: Desk, words: tuple[str, ...], pair: str) -> None:
+def test_couplings_that_can_be(stock: QueryDesk, words: tuple[str, ...], pair: str) -> None:
     install(stock, "Stock.price > 110")
     stock.sql(activated(*words, pair=pair))
     assert len(stock.fired("UPDATE Stock SET price = 111")) <= 1
@@ -198,14 +198,14 @@ def test_couplings_that_can_be(stock: Desk, words: tuple[str, ...], pair: str) -
         (("separate", "synchronous", "dependent", "immediate"), "depend"),
     ],
 )
-def test_couplings_that_cannot_be(stock: Desk, words: tuple[str, ...], reason: str) -> None:
+def test_couplings_that_cannot_be(stock: QueryDesk, words: tuple[str, ...], reason: str) -> None:
     """The last of them is the thesis's own default between (3) and (4)."""
     install(stock, "Stock.price > 110")
     with pytest.raises(harken.HarkenError, match=reason):
         stock.sql(activated(*words))
 
 
-def test_deactivate(stock: Desk) -> None:
+def test_deactivate(stock: QueryDesk) -> None:
     install(stock, "Stock.price > 110")
     ((cqid,),) = stock.sql("SELECT id FROM continual_query")
     stock.sql(f"Deactivate <{cqid}>")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.harness.servers import PostgresDatabase
-from tests.papers.continual_queries.conftest import Desk
+from tests.papers.continual_queries.conftest import QueryDesk
 
 STOCKS = [
     ("120992", "DEC", 150),
@@ -33,13 +33,13 @@ TRANSACTION = """
 
 
 @pytest.fixture
-def stocks(desk: Desk) -> Desk:
+def stocks(desk: QueryDesk) -> QueryDesk:
     desk.sql("CREATE TABLE Stocks (tid STRING PRIMARY KEY, name STRING, price INT)")
     desk.db.insert("Stocks", STOCKS)
     return desk
 
 
-def difference(desk: Desk, query: str) -> list[tuple[Any, ...]]:
+def difference(desk: QueryDesk, query: str) -> list[tuple[Any, ...]]:
     """The differential relation of a query for transaction T: old and new rows, as the thesis
     prints them."""
     desk.sql(f"CREATE CONTINUAL QUERY q AS {query} TRIGGER ON REQUEST")
@@ -50,7 +50,7 @@ def difference(desk: Desk, query: str) -> list[tuple[Any, ...]]:
     return [(old.get(tid), new.get(tid)) for tid in sorted(old.keys() | new.keys())]
 
 
-def test_example_4_the_differential_relation(stocks: Desk) -> None:
+def test_example_4_the_differential_relation(stocks: QueryDesk) -> None:
     assert difference(stocks, "SELECT * FROM Stocks") == [
         (("092394", "OLI", 145), None),
         (None, ("101088", "MAC", 117)),
@@ -58,7 +58,7 @@ def test_example_4_the_differential_relation(stocks: Desk) -> None:
     ]
 
 
-def test_example_4_as_a_message(stocks: Desk) -> None:
+def test_example_4_as_a_message(stocks: QueryDesk) -> None:
     out = stocks.directory / "out.jsonl"
     stocks.sql(
         "CREATE CONTINUAL QUERY q AS SELECT * FROM Stocks TRIGGER AFTER 1 CHANGE"
@@ -74,7 +74,7 @@ def test_example_4_as_a_message(stocks: Desk) -> None:
     ]
 
 
-def test_example_5_insertions_deletions_and_combine(stocks: Desk) -> None:
+def test_example_5_insertions_deletions_and_combine(stocks: QueryDesk) -> None:
     stocks.sql("CREATE CONTINUAL QUERY q AS SELECT * FROM Stocks TRIGGER ON REQUEST")
     stocks.sql(TRANSACTION)
     done = stocks.db.continual("q").run()
@@ -86,7 +86,7 @@ def test_example_5_insertions_deletions_and_combine(stocks: Desk) -> None:
     assert ("101088", "MAC", 117) in combined
 
 
-def test_example_6_a_selection(stocks: Desk) -> None:
+def test_example_6_a_selection(stocks: QueryDesk) -> None:
     """Corrected: the old and the new values are each tested for themselves (definition 6); with
     the AND that is printed, OLI would not be told."""
     assert difference(stocks, "SELECT * FROM Stocks WHERE price > 120") == [
@@ -95,7 +95,7 @@ def test_example_6_a_selection(stocks: Desk) -> None:
     ]
 
 
-def test_example_7_a_projection(stocks: Desk) -> None:
+def test_example_7_a_projection(stocks: QueryDesk) -> None:
     """The price of DEC has changed, and is not in the projection."""
     assert difference(stocks, "SELECT tid, name FROM Stocks") == [
         (("092394", "OLI"), None),
@@ -103,7 +103,7 @@ def test_example_7_a_projection(stocks: Desk) -> None:
     ]
 
 
-def test_example_7_a_projection_of_a_selection(stocks: Desk) -> None:
+def test_example_7_a_projection_of_a_selection(stocks: QueryDesk) -> None:
     """Corrected: printed is also DEC with the same old and new values, which by definition 4 is no
     difference."""
     query = "SELECT tid, name FROM (SELECT * FROM Stocks WHERE price > 120)"
@@ -114,7 +114,7 @@ def test_example_7_a_projection_of_a_selection(stocks: Desk) -> None:
 
 
 def test_a_join_every_5_hours_with_one_new_object(
-    desk: Desk, plain_database: PostgresDatabase
+    desk: QueryDesk, plain_database: PostgresDatabase
 ) -> None:
     """5.1: R is at one site and S at another."""
     plain_database.run("CREATE TABLE s (k int PRIMARY KEY, b int)")
@@ -131,7 +131,7 @@ def test_a_join_every_5_hours_with_one_new_object(
     assert (done.inserted, done.deleted) == ([(99, 200)], [])
 
 
-def test_example_8_three_of_four_relations_change(desk: Desk) -> None:
+def test_example_8_three_of_four_relations_change(desk: QueryDesk) -> None:
     """The difference of a join is the sum of 2^k - 1 joins, here 7; algorithm 1 prints 2^n rows
     and a union, but deletions must be subtracted, and what is in the old state of one relation is
     what the other terms join with."""
@@ -177,7 +177,7 @@ def dra(
 # --- example 9 ------------------------------------------------------------------------------------
 
 
-def test_example_9(stocks: Desk) -> None:
+def test_example_9(stocks: QueryDesk) -> None:
     """Corrected: the initial execution of Q1 is printed with the tid of MAC; it is that of USL."""
     stocks.sql(
         "CREATE CONTINUAL QUERY q1 AS SELECT * FROM Stocks WHERE price < 120 TRIGGER EVERY DAY"
@@ -198,7 +198,7 @@ def test_example_9(stocks: Desk) -> None:
 
 
 @pytest.mark.parametrize("condition", ["price < 120", "(name = 'DEC' OR name = 'MAC')"])
-def test_example_9_with_timestamps(desk: Desk, condition: str) -> None:
+def test_example_9_with_timestamps(desk: QueryDesk, condition: str) -> None:
     """MQ1 and MQ2, the other approach, which needs rows that are only ever added. Corrected: in
     MQ2 the AND binds closer than the OR, so the two names need parentheses."""
     desk.sql("CREATE TABLE Stocks (tid STRING PRIMARY KEY, name STRING, price INT, st TIMESTAMP)")
@@ -222,7 +222,9 @@ def test_example_9_with_timestamps(desk: Desk, condition: str) -> None:
         ("CHANGED BY (tid)", {"inserted": 1, "deleted": 1, "changed": 1}),
     ],
 )
-def test_what_the_user_wishes_to_see(stocks: Desk, delivered: str, parts: dict[str, int]) -> None:
+def test_what_the_user_wishes_to_see(
+    stocks: QueryDesk, delivered: str, parts: dict[str, int]
+) -> None:
     """Step 4 of algorithm 1: the differential result, deletions, or the complete set."""
     out = stocks.directory / "out.jsonl"
     stocks.sql(
@@ -234,7 +236,7 @@ def test_what_the_user_wishes_to_see(stocks: Desk, delivered: str, parts: dict[s
     assert {name: len(told.get(name) or ()) for name in parts} == parts
 
 
-def test_an_irrelevant_update_executes_nothing(stocks: Desk) -> None:
+def test_an_irrelevant_update_executes_nothing(stocks: QueryDesk) -> None:
     """5.5.2: nothing is computed for what cannot change the answer."""
     stocks.sql(
         "CREATE CONTINUAL QUERY q AS SELECT * FROM Stocks WHERE price > 120 TRIGGER AFTER 1 CHANGE"
@@ -242,7 +244,7 @@ def test_an_irrelevant_update_executes_nothing(stocks: Desk) -> None:
     assert stocks.fired("UPDATE Stocks SET price = 99 WHERE name = 'USL'") == []
 
 
-def test_a_deleted_row_that_is_added_again(stocks: Desk) -> None:
+def test_a_deleted_row_that_is_added_again(stocks: QueryDesk) -> None:
     """5.2.1: of a row that came and went between two executions nothing is told."""
     stocks.sql("CREATE CONTINUAL QUERY q AS SELECT * FROM Stocks TRIGGER EVERY DAY")
     stocks.sql("DELETE FROM Stocks WHERE name = 'USL'")
@@ -251,7 +253,7 @@ def test_a_deleted_row_that_is_added_again(stocks: Desk) -> None:
     assert done.outcome == "unchanged"
 
 
-def test_the_delta_relation_of_stock(desk: Desk, plain_database: PostgresDatabase) -> None:
+def test_the_delta_relation_of_stock(desk: QueryDesk, plain_database: PostgresDatabase) -> None:
     """5.6, step 1: OLD_SYMBOL, OLD_PRICE, NEW_SYMBOL, NEW_PRICE of the table STOCK at FINANCIAL."""
     plain_database.run("CREATE TABLE stock (symbol text PRIMARY KEY, price int)")
     plain_database.run("INSERT INTO stock VALUES ('DEC', 150)")

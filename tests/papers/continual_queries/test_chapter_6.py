@@ -7,7 +7,7 @@ import pytest
 
 import harken
 from tests.harness.servers import PostgresDatabase
-from tests.papers.continual_queries.conftest import Desk
+from tests.papers.continual_queries.conftest import QueryDesk
 
 NEW_JAVA_BOOKS = """
 Query:
@@ -41,7 +41,7 @@ ORDER BY ITEM_NAME
 
 
 @pytest.fixture
-def inventory(desk: Desk) -> Desk:
+def inventory(desk: QueryDesk) -> QueryDesk:
     desk.sql(
         "CREATE TABLE ALP_INV_STORAGE (ITEM_NAME STRING PRIMARY KEY, ITEM_CAT STRING,"
         " QTY_ON_HAND INT, THRESHOLD INT)"
@@ -52,12 +52,14 @@ def inventory(desk: Desk) -> Desk:
     return desk
 
 
-def test_the_normal_query_as_printed_names_the_column_that_is_not_grouped(inventory: Desk) -> None:
+def test_the_normal_query_as_printed_names_the_column_that_is_not_grouped(
+    inventory: QueryDesk,
+) -> None:
     with pytest.raises(harken.HarkenError, match="item_name must be in GROUP BY"):
         inventory.sql(NORMAL_QUERY)
 
 
-def test_the_normal_query(inventory: Desk) -> None:
+def test_the_normal_query(inventory: QueryDesk) -> None:
     """Corrected: what is shown and sorted by is grouped, and the two tables are joined."""
     query = NORMAL_QUERY.replace("SELECT *", "SELECT ITEM_CAT, ITEM_NAME")
     query = query.replace("GROUP BY ITEM_CAT", "AND ITEM = ITEM_NAME GROUP BY ITEM_CAT, ITEM_NAME")
@@ -68,7 +70,7 @@ def test_the_normal_query(inventory: Desk) -> None:
 
 
 @pytest.fixture
-def stock(desk: Desk) -> Desk:
+def stock(desk: QueryDesk) -> QueryDesk:
     desk.sql(
         "CREATE TABLE STOCK (symbol STRING PRIMARY KEY, companyname STRING, price INT, high INT,"
         " low INT, trans_volume INT, volume INT)"
@@ -80,12 +82,12 @@ def stock(desk: Desk) -> Desk:
     return desk
 
 
-def install(desk: Desk, trigger: str, stop: str = "1 year", query: str = "") -> None:
+def install(desk: QueryDesk, trigger: str, stop: str = "1 year", query: str = "") -> None:
     query = query or "SELECT symbol, price FROM STOCK"
     desk.sql(f"Create CQ q as Query: {query}; Trigger: {trigger}; Stop: {stop}")
 
 
-def due(desk: Desk, count: int) -> list[str]:
+def due(desk: QueryDesk, count: int) -> list[str]:
     """When a query is executed next, several times."""
     found = []
     for _ in range(count):
@@ -118,19 +120,19 @@ def due(desk: Desk, count: int) -> list[str]:
         ("* * * * 1,2,3,4,5,6", ["Mon 04 May 12:01", "Mon 04 May 12:02"]),
     ],
 )
-def test_time_triggers(stock: Desk, trigger: str, times: list[str]) -> None:
+def test_time_triggers(stock: QueryDesk, trigger: str, times: list[str]) -> None:
     install(stock, trigger)
     assert due(stock, len(times)) == times
 
 
-def test_both_day_fields_apply(stock: Desk) -> None:
+def test_both_day_fields_apply(stock: QueryDesk) -> None:
     install(stock, "0 && 0 && 1,15 && null && 1-5")
     stock.now = datetime.datetime(1998, 7, 31, 12, tzinfo=datetime.UTC)
     stock.run()
     assert due(stock, 2) == ["Sat 01 Aug 00:00", "Mon 03 Aug 00:00"]  # the 1st, and a weekday
 
 
-def test_the_hour_30_of_the_second_row(stock: Desk) -> None:
+def test_the_hour_30_of_the_second_row(stock: QueryDesk) -> None:
     with pytest.raises(harken.HarkenError, match=r"no cron schedule.*the hour"):
         install(stock, "0 && 0,30 && null && null && 6,0")
 
@@ -138,14 +140,14 @@ def test_the_hour_30_of_the_second_row(stock: Desk) -> None:
 # --- 6.2.1.5 and 6.2.3: content triggers ----------------------------------------------------------
 
 
-def test_when_the_price_of_ibm_is_greater_than_500(stock: Desk) -> None:
+def test_when_the_price_of_ibm_is_greater_than_500(stock: QueryDesk) -> None:
     """The text says $100, the statement 500."""
     install(stock, "STOCK.PRICE > 500 WHERE STOCK.SYMBOL = 'IBM'")
     assert stock.fired("UPDATE STOCK SET price = 501 WHERE symbol = 'BAY'") == []
     assert len(stock.fired("UPDATE STOCK SET price = 501 WHERE symbol = 'IBM'")) == 1
 
 
-def test_when_the_average_of_sales_is_greater_than_40_000(desk: Desk) -> None:
+def test_when_the_average_of_sales_is_greater_than_40_000(desk: QueryDesk) -> None:
     """Corrected: the column that is grouped by is one of DEPT, as there is no table SALE."""
     desk.sql("CREATE TABLE DEPT (id INT PRIMARY KEY, item STRING, sale INT)")
     desk.sql("INSERT INTO DEPT VALUES (1, 'hats', 39000), (2, 'caps', 90000)")
@@ -159,7 +161,7 @@ def test_when_the_average_of_sales_is_greater_than_40_000(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("trigger", [IBM_OR_ALL, FIGURE_6_15])
-def test_ibm_falls_or_the_maximum_of_the_market_is_low(stock: Desk, trigger: str) -> None:
+def test_ibm_falls_or_the_maximum_of_the_market_is_low(stock: QueryDesk, trigger: str) -> None:
     install(stock, trigger, "6-8-1998 12:00")
     assert stock.fired("UPDATE STOCK SET price = 50 WHERE symbol = 'BAY'") == []
     assert len(stock.fired("UPDATE STOCK SET price = 95 WHERE symbol = 'IBM'")) == 1
@@ -168,7 +170,7 @@ def test_ibm_falls_or_the_maximum_of_the_market_is_low(stock: Desk, trigger: str
     assert stock.sql("SELECT stop FROM continual_query") == [("AT '1998-06-08 12:00:00'",)]
 
 
-def test_the_events_of_the_two_groups(stock: Desk) -> None:
+def test_the_events_of_the_two_groups(stock: QueryDesk) -> None:
     install(stock, IBM_OR_ALL)
     assert stock.events("q") == [
         "(STOCK.price, STOCK.price DECBYP 5, WHERE)",
@@ -177,7 +179,7 @@ def test_the_events_of_the_two_groups(stock: Desk) -> None:
     ]
 
 
-def test_joint_where(stock: Desk) -> None:
+def test_joint_where(stock: QueryDesk) -> None:
     """`^` joins conditions inside of a WHERE."""
     install(stock, "STOCK.price > 110 WHERE STOCK.symbol = 'IBM' ^ STOCK.low = 2")
     assert stock.fired("UPDATE STOCK SET price = 111") == []
@@ -197,7 +199,7 @@ def test_joint_where(stock: Desk) -> None:
     ],
 )
 def test_the_truth_tables_of_figure_6_3(
-    stock: Desk, operator: str, changed: str, fires: bool
+    stock: QueryDesk, operator: str, changed: str, fires: bool
 ) -> None:
     groups = [f"STOCK.price > 110 WHERE STOCK.symbol = '{symbol}'" for symbol in ("IBM", "BAY")]
     install(stock, f" {operator.upper()} ".join(groups))
@@ -221,21 +223,21 @@ def test_the_truth_tables_of_figure_6_3(
         ("DECBYP 5", 95),
     ],
 )
-def test_numerical_operators(stock: Desk, test: str, price: int) -> None:
+def test_numerical_operators(stock: QueryDesk, test: str, price: int) -> None:
     install(stock, f"STOCK.price {test}")
     assert stock.fired("UPDATE STOCK SET volume = 0") == []
     assert len(stock.fired(f"UPDATE STOCK SET price = {price} WHERE symbol = 'IBM'")) == 1
 
 
 @pytest.mark.parametrize("test", ["CONTAINS 'ig Bl'", "LIKE '%Blue'", "LIKE 'Big_Blue'", "CHANGES"])
-def test_operators_of_strings(stock: Desk, test: str) -> None:
+def test_operators_of_strings(stock: QueryDesk, test: str) -> None:
     """Corrected: a single character is `_`, as in SQL; the footnote prints a point."""
     install(stock, f"STOCK.companyname {test}")
     assert len(stock.fired("UPDATE STOCK SET companyname = 'Big Blue' WHERE symbol = 'IBM'")) == 1
 
 
 @pytest.mark.parametrize("value", [90, 95])
-def test_an_update_that_raises_the_price_is_ignorable(stock: Desk, value: int) -> None:
+def test_an_update_that_raises_the_price_is_ignorable(stock: QueryDesk, value: int) -> None:
     """4.2.5: stock.price(Intel) DecreaseBy% 5 and an update to a higher value."""
     install(stock, "STOCK.price(IBM) DecreaseBy% 5")
     assert stock.fired("UPDATE STOCK SET price = 200 WHERE symbol = 'IBM'") == []
@@ -258,12 +260,12 @@ def test_an_update_that_raises_the_price_is_ignorable(stock: Desk, value: int) -
         ("STOCK.price > 500", "WHEN STOCK.price > 500"),
     ],
 )
-def test_stops(stock: Desk, stop: str, text: str) -> None:
+def test_stops(stock: QueryDesk, stop: str, text: str) -> None:
     install(stock, "every Monday", stop)
     assert stock.sql("SELECT stop FROM continual_query") == [(text,)]
 
 
-def test_a_stop_that_has_passed(stock: Desk) -> None:
+def test_a_stop_that_has_passed(stock: QueryDesk) -> None:
     """Figure 6-17 shows queries of May 1998 that were to stop in April."""
     with pytest.raises(harken.HarkenError, match="would stop at once"):
         install(stock, "every Monday", "4-6-1998 11:00:00")
@@ -284,7 +286,7 @@ NEW_BOOK = """
 
 
 @pytest.fixture
-def library(desk: Desk) -> Desk:
+def library(desk: QueryDesk) -> QueryDesk:
     path = desk.directory / "books.bib"
     path.write_text(BOOKS)
     desk.db.source("bib_info", "bibtex", path=str(path), every=3600)
@@ -299,13 +301,13 @@ def library(desk: Desk) -> Desk:
     return desk
 
 
-def test_books_as_printed_name_the_sign_that_needs_quotes(library: Desk) -> None:
+def test_books_as_printed_name_the_sign_that_needs_quotes(library: QueryDesk) -> None:
     with pytest.raises(harken.HarkenError, match="# cannot stand here") as caught:
         library.sql(NEW_JAVA_BOOKS)
     assert caught.value.hint == "a name that has this sign stands in backticks"
 
 
-def test_books(library: Desk) -> None:
+def test_books(library: QueryDesk) -> None:
     """Corrected: isbn# in backticks. The semicolon after Stop, and the query without a name, are
     read as printed."""
     library.sql(NEW_JAVA_BOOKS.replace("isbn#", "`isbn#`"))
@@ -321,7 +323,7 @@ def test_books(library: Desk) -> None:
 # --- 6.2.2.3, 6.2.4 and the figures ---------------------------------------------------------------
 
 
-def test_the_attributes_of_a_continual_query(stock: Desk) -> None:
+def test_the_attributes_of_a_continual_query(stock: QueryDesk) -> None:
     """CQ_Info, and what figure 6-17 shows."""
     install(stock, "every Monday", query="select symbol, price,high, low from STOCK order by price")
     ((name, kind, sources, query, trigger, zone, executions),) = stock.sql(
@@ -336,7 +338,7 @@ def test_the_attributes_of_a_continual_query(stock: Desk) -> None:
     assert installed == evaluated == stock.now
 
 
-def test_each_situation_in_which_someone_is_notified(stock: Desk) -> None:
+def test_each_situation_in_which_someone_is_notified(stock: QueryDesk) -> None:
     """6.2.4: new results, an error, the end; `announce` tells everybody of news of the system."""
     out = stock.directory / "out.jsonl"
     stock.sql(
@@ -352,7 +354,7 @@ def test_each_situation_in_which_someone_is_notified(stock: Desk) -> None:
 
 
 def test_a_continual_query_over_two_databases(
-    stock: Desk, plain_database: PostgresDatabase
+    stock: QueryDesk, plain_database: PostgresDatabase
 ) -> None:
     """6.2.3.5: wrappers hide what kind of source it is."""
     plain_database.run("CREATE TABLE company (name text PRIMARY KEY, town text)")
