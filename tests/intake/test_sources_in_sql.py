@@ -333,21 +333,6 @@ def test_private_addresses_are_the_operators_decision(toy: ToyKind) -> None:
     assert [each.allow_private_addresses for each in toy.contexts] == [True, False]
 
 
-def test_the_delta_zone_shows_who_holds_it(db: harken.Database, toy: ToyKind) -> None:
-    table = toy.table("item", [(1, "pen")])
-    db.sql(ITEM)
-    db.sql("CREATE VIEW named AS SELECT name FROM item")
-    reports = db.monitor("named", durable="reports")
-    assert dict(rows(db, "DESCRIBE SOURCE item"))["delta zone"].startswith("empty")
-    table.rows = [(1, "ink")]
-    db.sql("REFRESH SOURCE item")
-    zone = dict(rows(db, "DESCRIBE SOURCE item"))["delta zone"]
-    assert zone.startswith("the monitor reports of named holds 1 change since")
-    reports.changes()
-    reports.acknowledge()
-    assert dict(rows(db, "DESCRIBE SOURCE item"))["delta zone"].startswith("empty")
-
-
 def test_a_mirror_can_be_in_the_lake(toy: ToyKind, clock: Clock, path: str) -> None:
     table = toy.table("item", [(i, "a") for i in range(20)])
     with harken.connect(path, clock=clock) as db:

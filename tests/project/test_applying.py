@@ -270,3 +270,20 @@ def test_what_was_changed_by_hand_is_put_back(shop: Shop) -> None:
     assert "~ view low" in said
     assert "~ table item" in said
     assert shop.rows("SELECT * FROM low") == [("ink",)]
+
+
+def test_a_domain_follows_its_text(shop: Shop) -> None:
+    tables = "CREATE TABLE paper (title STRING, abstract STRING); CREATE TABLE page (text STRING);"
+    domain = (
+        "CREATE DOMAIN library OVER paper (title AS word, abstract AS word), page (text AS word);"
+    )
+    said = shop.apply(a_sql=domain, b_sql=tables)
+    assert "  + domain library" in "\n".join(said)
+    shop.db.sql("INSERT INTO paper VALUES ('a', 'b')")
+    assert shop.rows("SELECT word FROM library") == [("a\nb",)]
+    assert make_plan(shop.db, read_project(shop.directory, {})).is_empty
+    said = shop.apply(a_sql=domain.replace(", abstract AS word", ""))
+    assert "~ domain library" in "\n".join(said)
+    assert shop.rows("SELECT word FROM library") == [("a",)]
+    shop.apply(a_sql="")
+    assert shop.db.domains.list() == []

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from harken.api import interface_variables
 from harken.api.backups import check_database, write_backup
 from harken.api.continual_handles import ContinualQuery, ContinualQueryList
+from harken.api.domains import Domains
 from harken.api.due_runs import run_due
 from harken.api.explain import Explained, explain
 from harken.api.handles import FunctionHandle
@@ -89,6 +90,7 @@ class Database:
         self._lake = LakeTables(internals)
         self.notifications = Notifications(internals, self.session_lock)
         self.sources = Sources(internals, self.session_lock)
+        self.domains = Domains(internals, self.session_lock, self._programs.answers_of)
         self.continual_queries = ContinualQueryList(internals, self.session_lock)
         self.users = UserAccounts(internals, self.session_lock)
         self.keyed_requests = KeyedRequests(internals, self.session_lock)
@@ -670,6 +672,12 @@ class Database:
         """`db.source(name, kind, ...)` makes outside data a read-only relation, as CREATE SOURCE
         does: see `Sources.create`."""
         return self.sources.create
+
+    @property
+    def domain(self) -> Callable[..., None]:
+        """`db.domain(name, members, ...)` groups relations under names of their own for the
+        columns, as CREATE DOMAIN does: see `Domains.create`."""
+        return self.domains.create
 
     # --- transactions ----------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import harken.api.languages  # noqa: F401
@@ -19,6 +20,7 @@ from harken.consumers.programs.active_programs import ActivePrograms
 from harken.consumers.programs.program_runs import Programs
 from harken.consumers.rules.due_actions import DueActions
 from harken.consumers.rules.rules import Rules
+from harken.continual.answer_claims import answer_claims
 from harken.continual.content_queries import ContentQueries
 from harken.continual.content_triggers import ContentTriggers
 from harken.continual.continual_queries import ContinualQueries
@@ -115,7 +117,12 @@ def _assemble(runtime: Runtime) -> Internals:
     content.block = transactions.block
     runtime.due_work.register(content)
     sources = SessionSources(runtime, transactions)
-    runtime.delta_holders = monitors.outbox.holders
+    own = runtime.engine.connection.records
+    runtime.delta_claims += (
+        monitors.outbox.claims,
+        monitors.logs.claims,
+        partial(answer_claims, continual.answers, own),
+    )
     runtime.asked_rows = lambda name: sources.work.asked.rows(name)
     _register_due_work(runtime, transactions, continual, sources, rules)
     return Internals(

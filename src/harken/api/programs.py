@@ -97,6 +97,12 @@ class Programs:
         finally:
             runtime.listener = before
 
+    def answers_of(self, text: str) -> dict[str, str]:
+        """The rows of a statement that describes something."""
+        found: list[Result] = []
+        self.run_sql(text, None, found.append)
+        return {title: value for each in found for title, value in each.rows}
+
     def define(
         self, text: str, listener: Callable[[Result], None], session_lock: SessionLock
     ) -> RuleProgram:

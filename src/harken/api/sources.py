@@ -9,7 +9,7 @@ import builtins
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from harken.api.internals import Internals
 from harken.database.arguments import check_flag, check_names, check_text
@@ -19,7 +19,8 @@ from harken.errors import TypeFault
 from harken.intake.source_records import SourceRecord, read_moment, stored_moment
 from harken.lang.sql.source_statements import LONGEST_POLL, SourceWords, text_of
 from harken.lang.sql.type_names import type_name
-from harken.statements.sql.source_definitions import SourceDefinitions, definition_of
+from harken.statements.sql.definition_words import definition_of
+from harken.statements.sql.source_definitions import SourceDefinitions
 
 if TYPE_CHECKING:
     from harken.intake.source_work import Checked
@@ -212,6 +213,31 @@ class Sources:
         words = SourceWords(
             verb="alter", name=_name(name), options=_options(options or {}), poll=_seconds(every)
         )
+        self._statements.alter(words)
+
+    @exclusive
+    def add_columns(self, name: str, *columns: str) -> None:
+        """Take in columns that the source has got: ALTER SOURCE ... ADD COLUMN."""
+        self._change_columns("add", name, columns)
+
+    @exclusive
+    def drop_columns(self, name: str, *columns: str) -> None:
+        """Leave columns out, such as those that the source has lost."""
+        self._change_columns("drop", name, columns)
+
+    @exclusive
+    def renew_columns(self, name: str) -> None:
+        """Take the columns as they are there now, with their types."""
+        self._change_columns("renew", name, ())
+
+    def _change_columns(
+        self, change: Literal["add", "drop", "renew"], name: str, columns: Sequence[str]
+    ) -> None:
+        self._internals.check_open()
+        names = tuple(each.lower() for each in check_names(list(columns), "the columns"))
+        if change != "renew" and not names:
+            raise TypeFault("there are no columns", code="arity", hint="name at least one")
+        words = SourceWords(verb="alter", name=_name(name), change=change, columns=names)
         self._statements.alter(words)
 
     @exclusive

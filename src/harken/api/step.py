@@ -81,6 +81,7 @@ def take_step(
         network.captures.forget_large()
     if rounds is not None:
         rounds.release()
+        sources.work.zones.collect()
     now = runtime.engine.connection.now().timestamp()
     return replace(
         step,

@@ -14,6 +14,7 @@ from harken.database.permissions import Permissions
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
 from harken.statements.declaration import (
+    DOMAIN,
     FUNCTION,
     MATERIALIZED,
     RELATION,
@@ -23,7 +24,7 @@ from harken.statements.declaration import (
     TYPE,
     VIEW,
 )
-from harken.statements.records import is_mirror
+from harken.statements.records import is_domain, is_mirror
 from harken.values.types import SYSTEM_TYPES
 
 
@@ -88,6 +89,8 @@ def _functions(
 def _kind(function: Function) -> str:
     if is_mirror(function):
         return SOURCE
+    if is_domain(function):
+        return DOMAIN
     if function.language == SQL:
         if function.materialized:
             return MATERIALIZED

@@ -13,6 +13,8 @@ from harken.errors import TypeFault
 QUERY_LIST = ("install", "get", "list", "install_all", "check", "preview")
 QUERY = (*("status", "history", "describe", "deliveries", "resend", "run", "_change", "drop"),)
 """A user's own continual queries (`continual/query_permissions.py`)."""
+DOMAINS = ("list", "describe", "create", "add", "remove", "skip_unavailable", "drop")
+"""Each is a statement, which looks at what the user may."""
 FOR_USERS = frozenset(
     {
         "Database.sql",
@@ -28,6 +30,7 @@ FOR_USERS = frozenset(
         *(f"ContinualQueryList.{name}" for name in QUERY_LIST),
         *(f"ContinualQuery.{name}" for name in QUERY),
         "Sources.list",
+        *(f"Domains.{name}" for name in DOMAINS),
         "Subscription.changes",
         "Subscription.snapshot",
         "Subscription.close",

@@ -21,6 +21,7 @@ from harken.cli import (
     commands,
     continual_commands,
     detached_actions,
+    domain_commands,
     querying,
     running,
     source_commands,
@@ -106,6 +107,20 @@ _sources.command("check", cls=Command)(source_commands.check)
 _sources.command("refresh", cls=Command)(source_commands.refresh)
 _sources.command("drop", cls=Command)(source_commands.drop)
 app.add_typer(_sources, name="source")
+
+_domains = typer.Typer(
+    cls=Group,
+    help="Groups of relations, with names of their own for the columns.",
+    no_args_is_help=True,
+)
+_domains.command("create", cls=Command)(domain_commands.create)
+_domains.command("list", cls=Command)(domain_commands.list_domains)
+_domains.command("show", cls=Command)(domain_commands.show)
+_domains.command("add", cls=Command)(domain_commands.add)
+_domains.command("remove", cls=Command)(domain_commands.remove)
+_domains.command("drop", cls=Command)(domain_commands.drop)
+app.add_typer(_domains, name="domain")
+
 _users = typer.Typer(cls=Group, help="The users of a service.", no_args_is_help=True)
 _users.command("add", cls=Command)(user_commands.add)
 _users.command("list", cls=Command)(user_commands.list_users)

@@ -311,17 +311,21 @@ class Answers(Consumer):
         found.update(self._kept_so_far[number])
         return found
 
-    def users_of(self, function: Function) -> list[InstalledQuery]:
-        """The queries that read a function, for whoever wants to delete it."""
+    def readers_of(self, names: Collection[str]) -> list[InstalledQuery]:
+        """The queries whose answers depend on any of these."""
         reads: dict[frozenset[str], bool] = {}
         found = []
         for query in self._live():
             if query.number not in self._broken:
                 mentions = self._mentions_of(query)
                 if mentions not in reads:
-                    reads[mentions] = function.name in self._mentioned(mentions)
+                    reads[mentions] = not self._mentioned(mentions).isdisjoint(names)
                 found += [query] if reads[mentions] else []
         return found
+
+    def users_of(self, function: Function) -> list[InstalledQuery]:
+        """The queries that read a function, for whoever wants to delete it."""
+        return self.readers_of((function.name,))
 
     def check(self) -> None:
         """After a change of the schema: every query must still compile."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harken.database.catalog import Catalog
+from harken.database.delta_claims import Claims
 from harken.database.due_work import Agenda
 from harken.database.objects import Object, Objects
 from harken.database.permissions import Permissions
@@ -118,8 +119,8 @@ class Runtime:
     """Whether any active rule acts after each statement."""
     asked_rows: Callable[[str], Sequence[tuple[Any, ...]]] = lambda name: ()
     """The rows of a source without a mirror."""
-    delta_holders: Callable[[Collection[str]], Sequence[str]] = lambda views: ()
-    """Who has not seen all changes of these views, in words."""
+    delta_claims: list[Claims] = field(default_factory=list)
+    """Who has not seen all changes of these views."""
     due_work: Agenda = field(default_factory=Agenda)
     """What is to be done when its time comes."""
     standing: StandingRelations = field(init=False)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,10 +19,12 @@ from typing import Any
 import pyarrow as pa
 
 from harken.database.runtime import Runtime
-from harken.errors import SourceFault
-from harken.intake.open_sources import OpenSources, in_our_words
+from harken.errors import HarkenError, SourceFault
+from harken.intake.open_sources import OpenSource, OpenSources, in_our_words
+from harken.intake.parallel_reading import read_together
 from harken.intake.source_needs import Need
 from harken.intake.source_records import SourceRecord, SourceRecords
+from harken.limits import check
 from harken.sources.outside import Answering, Condition, Question
 from harken.values.rows import Row
 
@@ -39,9 +41,19 @@ class Answer:
     columns: tuple[str, ...]
     question: Question | None
     rows: list[Row] | None = None
+    may_fail: bool = False
+    error: HarkenError | None = None
+    why_not: str = ""
+    """Why it is not asked at all."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.rows is None and self.error is None
 
     def lines(self) -> list[str]:
         """For EXPLAIN: what is asked of a source, and what is computed here."""
+        if self.why_not:
+            return [f"{self.source} is not asked: {self.why_not}"]
         found = [f"{self.source} is asked for: {self.asked}"]
         if self.left:
             shown = ", ".join(
@@ -56,15 +68,15 @@ class AskedSources:
     runtime: Runtime
     records: SourceRecords
     sources: OpenSources
+    failures: dict[str, str] = field(default_factory=dict)
+    """By source: when and why it could not be asked last, until it can."""
     _answers: dict[str, Answer] = field(default_factory=dict)
     _is_running: bool = False
 
     @contextmanager
     def statement(self, needs: Mapping[str, Need]) -> Iterator[list[Answer]]:
         """A statement that reads these sources. What it read is forgotten at its end."""
-        self._answers = {
-            name: self._answer(self.records.get(name), need) for name, need in needs.items()
-        }
+        self._answers = {name: self._prepared(name, need) for name, need in needs.items()}
         self._is_running = True
         try:
             yield list(self._answers.values())
@@ -72,18 +84,69 @@ class AskedSources:
             self._is_running = False
             self._answers = {}
 
+    def _prepared(self, name: str, need: Need) -> Answer:
+        if need.why_not:
+            return Answer(name, "", (), (), None, [], why_not=need.why_not)
+        try:
+            return self._answer(self.records.get(name), need)
+        except SourceFault as error:
+            self._note(name, error)
+            if not need.may_fail:
+                raise
+            return Answer(name, "", (), (), None, [], why_not=error.message)
+
     def rows(self, name: str) -> list[Row]:
         """All rows that the running statement can need."""
-        record = self.records.get(name)
-        answer = self._answers.get(name) or self._answer(record, Need())
-        if self._is_running:
-            self._answers[name] = answer
+        answer = self._answers.get(name)
+        if answer is None:
+            answer = self._answer(self.records.get(name), Need())
+            if self._is_running:
+                self._answers[name] = answer
+        if answer.is_open:
+            others = [each for each in self._answers.values() if each.is_open]
+            self._read_together(others if answer in others else [answer])
         if answer.rows is None:
-            with in_our_words(self.sources.of(record).kind):
-                answer.rows = list(self._read(record, answer))
+            assert answer.error is not None
+            raise answer.error
         return answer.rows
 
+    def _read_together(self, answers: Sequence[Answer]) -> None:
+        """All that the statement asks is asked at the same time."""
+        jobs = {each.source: self._reader(each) for each in answers}
+        done = read_together(jobs, self.runtime.settings["source_workers"])
+        for each in answers:
+            each.rows, each.error = done[each.source]
+            self._note(each.source, each.error)
+            if each.error is not None and each.may_fail:
+                each.rows = []
+
+    def _note(self, name: str, error: HarkenError | None) -> None:
+        if error is None:
+            self.failures.pop(name, None)
+        else:
+            redacted = self.runtime.secrets.redacted
+            error.message, error.hint = redacted(error.message), redacted(error.hint or "") or None
+            at = f"{self.runtime.engine.connection.now():%Y-%m-%d %H:%M:%S} UTC"
+            self.failures[name] = f"{at}: {error.message}"
+
+    def _reader(self, answer: Answer) -> Callable[[], list[Row]]:
+        """What reads it, in any thread."""
+        record = self.records.get(answer.source)
+        source = self.sources.of(record)
+
+        def read() -> list[Row]:
+            with source.alone(), in_our_words(source.kind):
+                return list(_rows(record, source, answer))
+
+        return read
+
     def _answer(self, record: SourceRecord, need: Need) -> Answer:
+        if record.is_paused:
+            raise SourceFault(
+                f"{record.name} is paused, so it is not asked",
+                code="source-down",
+                hint=f"ALTER SOURCE {record.name} RESUME",
+            )
         layout = record.layout
         places = dict(zip(layout.names, layout.outside, strict=True))
         names = tuple(places[n] for n in need.columns or layout.names) or layout.outside[:1]
@@ -96,39 +159,42 @@ class AskedSources:
                     f"{record.name} cannot be asked: its kind is only followed", code="bad-option"
                 )
             if not isinstance(polled, Answering):
-                return Answer(record.name, "all of its rows", need.conditions, names, None)
+                asked, left = "all of its rows", need.conditions
+                return Answer(record.name, asked, left, names, None, may_fail=need.may_fail)
             question = polled.question(names, wanted)
         pushed = [wanted.index(each) for each in question.pushed if each in wanted]
         left = tuple(e for i, e in enumerate(need.conditions) if i not in pushed)
-        return Answer(record.name, question.text, left, names, question)
+        return Answer(record.name, question.text, left, names, question, may_fail=need.may_fail)
 
-    def _read(self, record: SourceRecord, answer: Answer) -> Iterator[Row]:
-        layout = record.layout
-        if answer.question is not None:
-            batches = answer.question.batches()
-        else:
-            polled = self.sources.of(record).opened().polled
-            assert polled is not None
-            snapshot = polled.snapshot()
-            assert snapshot is not None
-            batches = snapshot.batches
-        count = 0
-        for batch in batches:
-            count += batch.num_rows
-            if count > MOST_ROWS:
-                raise SourceFault(
-                    f"{record.name} answered with more than {MOST_ROWS:,} rows",
-                    code="source-suspect",
-                    hint="ask for less, or keep a mirror",
-                )
-            there = set(batch.schema.names)
-            columns = [
-                _values(batch.column(batch.schema.get_field_index(name)))
-                if name in there
-                else [None] * batch.num_rows
-                for name in layout.outside
-            ]
-            yield from zip(*columns, strict=True)
+
+def _rows(record: SourceRecord, source: OpenSource, answer: Answer) -> Iterator[Row]:
+    layout = record.layout
+    if answer.question is not None:
+        batches = answer.question.batches()
+    else:
+        polled = source.opened().polled
+        assert polled is not None
+        snapshot = polled.snapshot()
+        assert snapshot is not None
+        batches = snapshot.batches
+    count = 0
+    for batch in batches:
+        check()
+        count += batch.num_rows
+        if count > MOST_ROWS:
+            raise SourceFault(
+                f"{record.name} answered with more than {MOST_ROWS:,} rows",
+                code="source-suspect",
+                hint="ask for less, or keep a mirror",
+            )
+        there = set(batch.schema.names)
+        columns = [
+            _values(batch.column(batch.schema.get_field_index(name)))
+            if name in there
+            else [None] * batch.num_rows
+            for name in layout.outside
+        ]
+        yield from zip(*columns, strict=True)
 
 
 def _of_source(condition: Condition, places: Mapping[str, str]) -> Condition:

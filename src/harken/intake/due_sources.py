@@ -59,6 +59,7 @@ class DueSources:
                 self._looks[key] = moment + self._pause(groups[key])
         self._looks = {key: at for key, at in self._looks.items() if key in groups}
         self._next_look = min(self._looks.values(), default=moment + int(FOLLOW_EVERY * 1e6))
+        work.zones.collect(now=moment / 1e6)
         if moment - self._tidied >= TIDY_EVERY:
             self._tidied = moment
             work.leftovers.remove()

@@ -9,13 +9,13 @@ Law: what was read is applied only if no other session applied anything of that 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from harken.errors import SourceFault
 from harken.intake.open_sources import OpenSource, OpenSources, Reading, in_our_words, read_rows
 from harken.intake.source_records import SourceRecord, State
-from harken.sources.outside import Followed, OutsideSchema, OutsideTransaction, Position
+from harken.sources.outside import Followed, Offering, OutsideSchema, OutsideTransaction, Position
 
 MOST_ROWS = 10_000
 """Rows that are read of a log before they are applied."""
@@ -31,6 +31,8 @@ class LogReading:
     positions: Mapping[str, Position]
     """By table."""
     transactions: Sequence[OutsideTransaction]
+    offered: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By table: columns there that the mirror does not have."""
 
 
 class FollowedServer:
@@ -68,8 +70,9 @@ class FollowedServer:
                 self._expect(each.layout.table, each.layout.outside)
             found = list(self._followed.transactions(positions, MOST_ROWS))
             self._told |= {each.position for each in found}
+            offered = _offered(self._followed, positions)
         names = {each.layout.table: each.name for each in records}
-        return LogReading(self.key, names, positions, found)
+        return LogReading(self.key, names, positions, found, offered)
 
     def release(self, position: Position) -> None:
         with self._lock, in_our_words(self.leader.kind):
@@ -100,6 +103,12 @@ class FollowedServer:
         if self._expected.get(table) != columns:
             self._followed.expect(table, columns)
             self._expected[table] = columns
+
+
+def _offered(followed: Followed, tables: Iterable[str]) -> dict[str, Sequence[str]]:
+    if not isinstance(followed, Offering):
+        return {}
+    return {table: followed.offered(table) for table in tables}
 
 
 class FollowedServers:

@@ -166,7 +166,7 @@ class LogIntake:
             in_state(record.progress, State.CHANGED, now),
             why=why,
             what_to_do=f"REFRESH SOURCE {name}, if the columns of the mirror are still there; "
-            f"otherwise DROP SOURCE {name} CASCADE and create it again",
+            f"otherwise ALTER SOURCE {name} RENEW COLUMNS takes them as they are there now",
         )
         stopped = replace(record, position=None, revision=record.revision + 1)
         self._intake.keep(stopped, progress, None)
@@ -174,6 +174,24 @@ class LogIntake:
 
     def note_misfit(self, name: str, error: SourceFault) -> Taken:
         return self._stop(name, error.message)
+
+    def newly_offered(self, reading: LogReading) -> dict[str, tuple[str, ...]]:
+        """By source: the columns that it could have, where that has changed."""
+        found = {}
+        for table, columns in reading.offered.items():
+            record = self._intake.records.find(reading.names[table])
+            if record is not None and "take" not in record.definition.options:
+                known = {each.lower() for each in record.layout.outside}
+                offered = tuple(each for each in columns if each.lower() not in known)
+                if offered != record.progress.offered:
+                    found[record.name] = offered
+        return found
+
+    def note_offered(self, offered: Mapping[str, tuple[str, ...]]) -> None:
+        for name, columns in offered.items():
+            record = self._intake.records.get(name)
+            progress = replace(record.progress, offered=columns)
+            self._intake.keep(record, progress, record.due)
 
     def recover(self, names: Iterable[str]) -> list[Taken]:
         """The server answers again: those that were failing are not any more."""

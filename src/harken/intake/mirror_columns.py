@@ -151,8 +151,7 @@ def lost_column(definition_name: str, column: str) -> SourceFault:
     return SourceFault(
         f"the source has no column {column} any more",
         code="source-changed",
-        hint=f"if that is so for good: DROP SOURCE {definition_name} CASCADE and create it again, "
-        "or leave the column out with the option take",
+        hint=f"if that is so for good: ALTER SOURCE {definition_name} DROP COLUMN {column.lower()}",
     )
 
 
@@ -166,7 +165,7 @@ def _check_types(name: str, layout: Layout, read: pa.Schema) -> None:
             raise SourceFault(
                 f"the column {field.name} of the source was {known.type} and is {field.type} now",
                 code="source-changed",
-                hint=f"DROP SOURCE {name} CASCADE and create it again, to have the new type",
+                hint=f"ALTER SOURCE {name} RENEW COLUMNS, to have the new type",
             )
 
 

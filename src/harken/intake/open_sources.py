@@ -12,7 +12,7 @@ from __future__ import annotations
 import datetime
 import threading
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -81,6 +81,10 @@ class OpenSource:
     def is_whole(self) -> bool:
         """Are its readings whole or an error, so that vanished rows are no reason for doubt?"""
         return bool(getattr(self.kind, "is_whole", False))
+
+    def alone(self) -> AbstractContextManager[Any]:
+        """It is used by one thread at a time."""
+        return self._lock
 
     def opened(self) -> Opened:
         if self._opened is None:

@@ -13,3 +13,7 @@ class Need:
 
     columns: tuple[str, ...] | None = None
     conditions: tuple[Condition, ...] = ()
+    may_fail: bool = False
+    """If it cannot be read, it has no rows, rather than the statement an error."""
+    why_not: str = ""
+    """Why nothing is asked of it: the statement wants none of its rows."""

@@ -36,6 +36,12 @@ SHARED = (
 )
 
 
+def retained(given: Mapping[str, Any]) -> float:
+    """How long changes of a source are kept for who has not seen them, in seconds."""
+    option = next(each for each in SHARED if each.name == "retain")
+    return float(option_value(option, given.get("retain"), lambda text: text, "source"))
+
+
 def checked(
     kind: OutsideKind, given: Mapping[str, Any], resolve: Callable[[str], str]
 ) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -149,6 +149,10 @@ class SourceRounds:
 
         def take(reading: LogReading) -> Job | None:
             moved = self._apply_each(reading)
+            offered = self.log.newly_offered(reading)
+            if offered:
+                with self.transactions.block():
+                    self.log.note_offered(offered)
             return self._follow(key) if moved else None
 
         names = tuple(each.name for each in records)
@@ -284,6 +288,7 @@ class SourceRounds:
             if not records:
                 return
             reading = self.log.server(records).read(records, None)
+            self.log.note_offered(self.log.newly_offered(reading))
             if not reading.transactions:
                 yield from self.log.recover(self.failures.failing(reading.names.values()))
                 return

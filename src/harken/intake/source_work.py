@@ -17,15 +17,17 @@ from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, SourceFault
 from harken.intake.asked_sources import AskedSources
+from harken.intake.delta_zones import DeltaZones
 from harken.intake.followed_servers import FollowedServer, is_followed, server_key
 from harken.intake.log_intake import LogIntake
 from harken.intake.mirror_columns import column_type, key_candidates, layout_of, mirror_function
+from harken.intake.new_columns import NewColumns
 from harken.intake.open_sources import IDENTITY, OpenSource, OpenSources, Reading
+from harken.intake.prepared_source import Prepared
 from harken.intake.source_failures import SourceFailures
 from harken.intake.source_leftovers import SourceLeftovers
 from harken.intake.source_records import (
     FOLLOWED,
-    Layout,
     Progress,
     SourceDefinition,
     SourceRecord,
@@ -34,24 +36,12 @@ from harken.intake.source_records import (
     stored_moment,
 )
 from harken.intake.source_rounds import SourceRounds
-from harken.intake.taking_in import Intake, Taken
+from harken.intake.taking_in import Intake, Taken, in_state, offered
 from harken.ir.relations import Column
-from harken.ir.schema import Function
 from harken.sources.outside import OutsideSchema
 
 SAMPLE = 10
 POLL = "poll"
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A source that was read for the first time, and is not there yet."""
-
-    definition: SourceDefinition
-    layout: Layout
-    function: Function
-    reading: Reading
-    source: OpenSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +68,10 @@ class SourceWork:
         self.intake = Intake(runtime)
         self.failures = SourceFailures(runtime, self.intake, self.open)
         self.log = LogIntake(runtime, self.intake, self.open)
+        self.columns = NewColumns(self.open, self.log)
         self.asked = AskedSources(runtime, self.intake.records, self.open)
         self.leftovers = SourceLeftovers(runtime.engine.connection.records, transactions, self.log)
+        self.zones = DeltaZones(runtime, transactions, self.records)
         self.rounds = SourceRounds(
             runtime,
             transactions,
@@ -235,6 +227,43 @@ class SourceWork:
         intake.board.note(name)
         intake.board.note_state(name, progress)
 
+    def refill(self, prepared: Prepared) -> None:
+        """The mirror has new columns and is empty: give it its rows, and write the record."""
+        intake, reading, name = self.intake, prepared.reading, prepared.definition.name
+        record, progress = self.records.get(name), self.records.get(name).progress
+        if record.revision != reading.revision:
+            raise SourceFault(
+                f"{name} was read by another session meanwhile",
+                code="source-down",
+                hint="try again",
+            )
+        count, token = progress.rows, ""
+        if not prepared.definition.alone:
+            count, token = intake.fill(name, prepared.layout, reading)
+        now = stored_moment(intake.now)
+        progress = replace(
+            in_state(progress, State.PAUSED if record.is_paused else State.OK, now),
+            why="",
+            what_to_do="",
+            attempts=0,
+            read=now,
+            changed=now,
+            rows=count,
+            set_aside=dict(reading.set_aside),
+            offered=offered(prepared.layout, reading, prepared.source),
+            token=token,
+        )
+        found = replace(
+            record,
+            definition=prepared.definition,
+            layout=prepared.layout,
+            position=reading.position,
+            revision=record.revision + 1,
+        )
+        intake.keep(found, progress, intake.next_due(found, now))
+        intake.board.note(name)
+        prepared.source.close()
+
     def forget(self, name: str) -> None:
         record = self.records.get(name)
         if record.layout.followed:
@@ -287,6 +316,7 @@ class SourceWork:
             raise
         if not self._transactions.active:
             self.rounds.release()
+            self.zones.collect()
         if taken.is_stale:
             return self.refresh(name, confirmed=confirmed)
         return taken

@@ -112,7 +112,7 @@ class Intake:
             rows=after.num_rows,
             set_aside=dict(reading.set_aside),
             changed=now if changed else record.progress.changed,
-            offered=_offered(record.layout, reading, source),
+            offered=offered(record.layout, reading, source),
             token="" if record.layout.followed else self._last.keep(name, after),
         )
         return Taken(name, State.OK, come.num_rows, gone.num_rows, recovered=failed)
@@ -192,7 +192,7 @@ def _of_parts_set_aside(
     return difference(before, new)[0]
 
 
-def _offered(layout: Layout, reading: Reading, source: OpenSource) -> tuple[str, ...]:
+def offered(layout: Layout, reading: Reading, source: OpenSource) -> tuple[str, ...]:
     """The columns of the source that the mirror could have, and has not."""
     if reading.schema is None or source.shared["take"]:
         return ()

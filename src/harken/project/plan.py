@@ -22,11 +22,13 @@ from harken.project.project_files import Declared, Project
 from harken.project.seeds import Difference, Seed, difference, remembered
 from harken.statements.declaration import (
     ACTIVATION,
+    DOMAIN,
     FACT,
     FUNCTION,
     MATERIALIZED,
     RELATION,
     RULE,
+    SOURCE,
     TABLE,
     TYPE,
     VIEW,
@@ -35,11 +37,11 @@ from harken.statements.language_registry import language_named
 
 SEED, TESTS = "seed", "tests"
 LANGUAGES = {
-    **dict.fromkeys((TABLE, VIEW, MATERIALIZED), SQL),
+    **dict.fromkeys((TABLE, VIEW, MATERIALIZED, SOURCE, DOMAIN), SQL),
     **dict.fromkeys((FUNCTION, RULE), AMOSQL),
     RELATION: DATALOG,
 }
-SHARED_NAMES = (TABLE, VIEW, MATERIALIZED, RELATION)
+SHARED_NAMES = (TABLE, VIEW, MATERIALIZED, RELATION, SOURCE, DOMAIN)
 """Kinds that share one name space."""
 Key = tuple[str, str]
 

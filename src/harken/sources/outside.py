@@ -217,6 +217,14 @@ class Followed(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
+class Offering(Protocol):
+    """A followed server that knows of new columns."""
+
+    def offered(self, table: str) -> Sequence[str]:
+        """The columns there that are not among the expected ones, as of the last reading."""
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
     """What a kind opens. `server` is equal for sources that share a connection and a log (None: it

@@ -112,8 +112,8 @@ class TypedRows:
             return SourceFault(
                 f"the column {name} is {name_of(type_)} here, and its row {row} has now {shown!r}",
                 code="source-changed",
-                hint=f"create the source again with types '{name} text', or name the text in the "
-                "option nulls if it means that there is no value",
+                hint="ALTER SOURCE ... RENEW COLUMNS gives it the type that it has now; or name "
+                "the text in the option nulls, if it means that there is no value",
             )
         return SourceFault(
             f"the column {name} was declared as {name_of(type_)}, and its row {row} has {shown!r}",

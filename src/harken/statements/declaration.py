@@ -14,7 +14,7 @@ from harken.errors import LanguageError, Span
 
 TABLE, VIEW, MATERIALIZED = "table", "view", "materialized view"
 TYPE, FUNCTION, RULE, ACTIVATION = "type", "function", "rule", "activation"
-RELATION, FACT, SOURCE = "relation", "fact", "source"
+RELATION, FACT, SOURCE, DOMAIN = "relation", "fact", "source", "domain"
 
 
 @dataclass(frozen=True, slots=True)

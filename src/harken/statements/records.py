@@ -14,6 +14,7 @@ RECORDS = frozenset({"detached_actions(integer)"})
 BOARDS = frozenset({"source_update(charstring,charstring)", "source_state(charstring)"})
 """What Harken tells about sources."""
 MIRROR = "CREATE SOURCE "
+DOMAIN = "CREATE DOMAIN "
 
 
 def is_record(function: Function | None) -> bool:
@@ -24,6 +25,11 @@ def is_record(function: Function | None) -> bool:
 def is_mirror(function: Function) -> bool:
     """Is it the relation of an outside source?"""
     return function.language == SQL and function.text.startswith(MIRROR)
+
+
+def is_domain(function: Function) -> bool:
+    """Is it the view that a group of relations is?"""
+    return function.language == SQL and function.text.startswith(DOMAIN)
 
 
 def is_read_only(function: Function) -> bool:
@@ -50,6 +56,12 @@ def refuse_redefinition(function: Function | None) -> None:
             f"{function.name} is a source, not a table",
             code="type-mismatch",
             hint=f"DROP SOURCE {function.name}, or ALTER SOURCE {function.name}",
+        )
+    if function is not None and is_domain(function):
+        raise SafetyFault(
+            f"{function.name} is a domain, not a view",
+            code="type-mismatch",
+            hint=f"DROP DOMAIN {function.name}, or ALTER DOMAIN {function.name}",
         )
 
 

@@ -13,12 +13,14 @@ could resume from it. It never prevents a commit or a change of the schema.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from harken.consumers.monitors.view import Watched
 from harken.database.arguments import check_number, check_whole
 from harken.database.changes import StoredChange, read_change
+from harken.database.delta_claims import DeltaClaim
 from harken.engines.protocol import COUNTERS, Connection, Field, RecordKind
 from harken.errors import StorageError
 
@@ -220,6 +222,26 @@ class Logs:
             )
             rows = [(position, at, size) for _, position, at, size, _ in found]
             yield from rows
+
+    def claims(self, views: Collection[str]) -> Iterator[DeltaClaim]:
+        """Of the logs of these views, for clients that may come back."""
+        for log in self.all().values():
+            if log.size and log.view.partition("(")[0] in views:
+                since = self.now if log.oldest is None else log.oldest
+                changes, bytes = self._records.size(CHANGES, "change", {"log": log.id})
+                yield DeltaClaim(
+                    f"the log of {log.view}", changes, bytes, since, partial(self._forget, log)
+                )
+
+    def _forget(self, log: Log, before: float) -> None:
+        """In a transaction: forget what changed before this moment."""
+        floor, total, oldest = 0, log.size, None
+        for position, at, size in self._oldest(log):
+            if at >= before:
+                oldest = at
+                break
+            floor, total = position, total - size
+        self._cut(log, floor, total, oldest)
 
     def restart(self, log: Log, position: int) -> None:
         """The meaning of the view has changed: nobody can resume from an earlier position."""

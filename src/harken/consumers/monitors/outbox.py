@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import datetime
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from harken.consumers.monitors.view import Watched
 from harken.database.changes import NO_SHAPE, Change, RowShape, StoredChange, moment, read_change
+from harken.database.delta_claims import DeltaClaim
 from harken.engines.protocol import Connection, Field, RecordKind, Records
 from harken.errors import agreeing, counted
 from harken.settings import Settings
@@ -184,14 +186,24 @@ class Outbox:
         self._counts = self._records.exist(OUTBOXES)
         return {row[0]: Durable(*row[:3]) for row in self._records.find(MONITORS)}
 
-    def holders(self, views: Collection[str]) -> list[str]:
-        """The durable monitors of these views that have not seen all changes, in words."""
-        return [
-            f"the monitor {each.name} of {each.view} holds {counted(each.changes, 'change')}"
-            + (f" since {each.waiting_since:%Y-%m-%d %H:%M:%S} UTC" if each.waiting_since else "")
-            for each in self.status()
-            if each.changes and each.view.partition("(")[0] in views
-        ]
+    def claims(self, views: Collection[str]) -> Iterator[DeltaClaim]:
+        """Of the durable monitors of these views that have not seen all changes."""
+        for each in self.status():
+            if each.changes and each.view.partition("(")[0] in views:
+                since = each.waiting_since
+                yield DeltaClaim(
+                    f"the monitor {each.name} of {each.view}",
+                    each.changes,
+                    each.bytes,
+                    self._now if since is None else since.timestamp(),
+                    partial(self._give_up, each.name),
+                )
+
+    def _give_up(self, name: str, before: float) -> None:
+        """In a transaction: its subscriber gets all rows instead of the changes."""
+        durable = self.durables()[name]
+        (counts,) = self._records.find(OUTBOXES, {"name": name})
+        self._drop(durable, self.last(name), counts[1])
 
     def status(self) -> list[OutboxStatus]:
         """The fill level of each outbox."""

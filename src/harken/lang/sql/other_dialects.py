@@ -35,7 +35,8 @@ STATEMENTS: dict[tuple[str, ...], str] = {
     ("CREATE", "USER"): "whoever may read and write the file may read and write all of it",
     ("CREATE", "ROLE"): "whoever may read and write the file may read and write all of it",
     ("CREATE", "TYPE"): "types of objects are made in AMOSQL: create type t properties (...)",
-    ("CREATE", "DOMAIN"): "say CHECK (...) behind the column",
+    ("CREATE", "DOMAIN"): "say CHECK (...) behind the column; CREATE DOMAIN name OVER a, b groups "
+    "relations",
     ("CREATE", "EXTENSION"): _PYTHON,
     ("CREATE", "CONTINUOUS"): _KEEP,
     ("CREATE", "LIVE"): _KEEP,

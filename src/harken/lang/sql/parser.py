@@ -20,6 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from harken.errors import HarkenError, LanguageError, Span, SyntaxFault, ValueFault, nearest
 from harken.lang.sql.continual_statements import Continual, verb_of, with_clauses
+from harken.lang.sql.domain_statements import read_domain_statement
 from harken.lang.sql.grant_statements import read_granting
 from harken.lang.sql.normalization import normalized_throughout
 from harken.lang.sql.other_dialects import PARTS, TYPES, Advice, advice, misspelt, sign_advice
@@ -343,6 +344,7 @@ def _own_statement(text: str, tokens: list[Token]) -> exp.Expr | None:
     return (
         read_granting(tokens, DIALECT.tokenize)
         or read_source_statement(tokens)
+        or read_domain_statement(tokens)
         or read_message_statement(tokens)
         or _question(text)
     )

@@ -3,6 +3,7 @@
     CREATE SOURCE [IF NOT EXISTS] name USING kind [OPTIONS (name value, ...)] [KEY (column, ...)]
         [CAPTURE way] [POLL EVERY n unit] [MIRROR none] [IN lake]
     ALTER SOURCE name SET (option value, ...) | POLL EVERY n unit | PAUSE | RESUME
+        | ADD COLUMN column, ... | DROP COLUMN column, ... | RENEW COLUMNS
     DROP SOURCE [IF EXISTS] name [CASCADE]
     REFRESH SOURCE name [CONFIRM]
     DESCRIBE SOURCE name          SHOW SOURCES
@@ -12,7 +13,6 @@ Law: `text_of` writes a statement that reads back as the same.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -20,14 +20,12 @@ from typing import Any, ClassVar, Literal
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from harken.errors import Span, SyntaxFault, nearest
+from harken.lang.sql.word_reader import WordReader, literal, plain_number, quoted
 
 Verb = Literal["create", "alter", "drop", "refresh", "describe", "show"]
 SECONDS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3_600, "DAY": 86_400, "WEEK": 604_800}
 LONGEST_POLL = 10 * 365 * 86_400
 """Seconds."""
-_VALUES = (TokenType.STRING, TokenType.NUMBER)
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +50,10 @@ class SourceWords:
     confirmed: bool = False
     paused: bool | None = None
     """ALTER ... PAUSE or RESUME."""
+    change: Literal["", "add", "drop", "renew"] = ""
+    """What ALTER does to the columns."""
+    columns: tuple[str, ...] = ()
+    """Those that it adds or drops."""
 
 
 class SourceStatement(exp.Expression):
@@ -81,11 +83,7 @@ def read_source_statement(tokens: Sequence[Token]) -> exp.Expr | None:
     return SourceStatement(this=_Reader(tokens).words())
 
 
-class _Reader:
-    def __init__(self, tokens: Sequence[Token]) -> None:
-        self._tokens = tokens
-        self._at = 2
-
+class _Reader(WordReader):
     def words(self) -> SourceWords:
         match self._tokens[0].text.upper():
             case "CREATE":
@@ -151,69 +149,33 @@ class _Reader:
             return SourceWords(verb="alter", name=name, poll=self._every())
         if self._takes("SET"):
             return SourceWords(verb="alter", name=name, options=self._options())
-        raise self._cannot_stand(("SET (option value)", "POLL EVERY", "PAUSE", "RESUME"))
-
-    # --- parts ---
-
-    def _options(self) -> dict[str, Any]:
-        self._expect("(", "OPTIONS (name 'value', ...)")
-        found: dict[str, Any] = {}
-        while True:
-            name = self._option_name()
-            if name in found:
-                raise self._fault(f"the option {name} is there twice", self._tokens[self._at - 1])
-            self._takes("=")
-            found[name] = self._value(name)
-            if not self._takes(","):
-                break
-        self._expect(")", "OPTIONS (name 'value', ...)")
-        return found
-
-    def _option_name(self) -> str:
-        token = self._here
-        if token is not None and token.token_type is TokenType.STRING:
-            self._at += 1
-            return token.text.lower()
-        return self._name("the name of an option")
-
-    def _value(self, name: str) -> Any:
-        token, negative = self._here, self._takes("-")
-        token = self._here if negative else token
-        if token is None or (negative and token.token_type is not TokenType.NUMBER):
-            raise self._missing(f"the value of the option {name}")
-        self._at += 1
-        if token.token_type is TokenType.STRING:
-            return token.text
-        if token.token_type is TokenType.NUMBER:
-            number = int(token.text) if token.text.isdigit() else _number(token.text)
-            if number is None:
-                raise self._fault(f"{token.text} is no number", token)
-            return -number if negative else number
-        match token.text.upper():
-            case "TRUE":
-                return True
-            case "FALSE":
-                return False
-            case "DEFAULT":
-                return None
-        raise self._fault(
-            f"{token.text} cannot be the value of an option",
-            token,
-            f"write {name} '{token.text}'",
+        if self._takes("RENEW"):
+            self._columns_word("RENEW COLUMNS")
+            return SourceWords(verb="alter", name=name, change="renew")
+        changes: tuple[tuple[str, Literal["add", "drop"]], ...] = (("ADD", "add"), ("DROP", "drop"))
+        for word, change in changes:
+            if self._takes(word):
+                self._columns_word(f"{word} COLUMN column")
+                columns = self._listed_columns()
+                return SourceWords(verb="alter", name=name, change=change, columns=columns)
+        raise self._cannot_stand(
+            ("SET (option value)", "POLL EVERY", "PAUSE", "RESUME", "ADD COLUMN", "DROP COLUMN")
         )
 
-    def _columns(self) -> tuple[str, ...]:
-        self._expect("(", "KEY (column, ...)")
+    def _columns_word(self, pattern: str) -> None:
+        if not self._takes("COLUMNS"):
+            self._expect("COLUMN", pattern)
+
+    def _listed_columns(self) -> tuple[str, ...]:
         found = [self._name("a column")]
         while self._takes(","):
             found.append(self._name("a column"))
-        self._expect(")", "KEY (column, ...)")
         return tuple(dict.fromkeys(found))
 
     def _every(self) -> float:
         self._expect("EVERY", "POLL EVERY 5 MINUTES")
         token = self._here
-        number = None if token is None else _number(token.text)
+        number = None if token is None else plain_number(token.text)
         if token is None or token.token_type is not TokenType.NUMBER or number is None:
             raise self._missing("a number, as in POLL EVERY 5 MINUTES")
         self._at += 1
@@ -226,63 +188,6 @@ class _Reader:
             raise self._fault(f"nothing is polled every {token.text} {unit.text}", token)
         return number * seconds
 
-    def _name(self, what: str) -> str:
-        token = self._here
-        if token is None:
-            raise self._missing(what)
-        is_quoted = token.token_type is TokenType.IDENTIFIER
-        if token.token_type in _VALUES or not (is_quoted or _PLAIN.fullmatch(token.text)):
-            raise self._fault(f"{token.text} cannot stand here", token, f"write {what}")
-        self._at += 1
-        return token.text.lower()
-
-    # --- words ---
-
-    @property
-    def _here(self) -> Token | None:
-        return self._tokens[self._at] if self._at < len(self._tokens) else None
-
-    def _takes(self, *words: str) -> bool:
-        """Are these the next words? Then they are read."""
-        ahead = self._tokens[self._at : self._at + len(words)]
-        is_there = tuple(
-            "" if each.token_type in (TokenType.STRING, TokenType.IDENTIFIER) else each.text.upper()
-            for each in ahead
-        )
-        if is_there != words:
-            return False
-        self._at += len(words)
-        return True
-
-    def _expect(self, word: str, pattern: str) -> None:
-        if not self._takes(word):
-            raise self._missing(f"{word}, as in {pattern}")
-
-    def _missing(self, what: str) -> SyntaxFault:
-        if self._here is not None:
-            return self._fault(f"{self._here.text} cannot stand here", self._here, f"write {what}")
-        last = self._tokens[-1]
-        return self._fault(f"something is missing after {last.text}", last, f"write {what}")
-
-    def _cannot_stand(self, known: Sequence[str] = ()) -> SyntaxFault:
-        token = self._here
-        if token is None:
-            return self._missing(" or ".join(known))
-        near = nearest(token.text.upper(), known)
-        hint = f"did you mean {near}?" if near else f"here may stand {', '.join(known)}"
-        return self._fault(f"{token.text} cannot stand here", token, hint if known else None)
-
-    def _fault(self, message: str, token: Token, hint: str | None = None) -> SyntaxFault:
-        return SyntaxFault(message, code="syntax", span=Span(token.start, token.end + 1), hint=hint)
-
-
-def _number(text: str) -> int | float | None:
-    try:
-        found = float(text)
-    except ValueError:
-        return None
-    return int(found) if found.is_integer() and abs(found) < 2**53 else found
-
 
 # --- writing -------------------------------------------------------------------------------------
 
@@ -293,14 +198,14 @@ def text_of(words: SourceWords) -> str:
     >>> text_of(SourceWords(verb="create", name="a", kind="json", options={"url": "it's"}, poll=60))
     "CREATE SOURCE a USING json OPTIONS (url 'it''s') POLL EVERY 1 MINUTE"
     """
-    parts = [f"CREATE SOURCE {_quoted(words.name)} USING {_quoted(words.kind)}"]
+    parts = [f"CREATE SOURCE {quoted(words.name)} USING {quoted(words.kind)}"]
     if words.options:
-        given = (f"{_quoted(name)} {_literal(value)}" for name, value in words.options.items())
+        given = (f"{quoted(name)} {literal(value)}" for name, value in words.options.items())
         parts.append(f"OPTIONS ({', '.join(given)})")
     if words.key is not None:
-        parts.append(f"KEY ({', '.join(map(_quoted, words.key))})")
+        parts.append(f"KEY ({', '.join(map(quoted, words.key))})")
     if words.capture is not None:
-        parts.append(f"CAPTURE {_quoted(words.capture)}")
+        parts.append(f"CAPTURE {quoted(words.capture)}")
     if words.poll is not None:
         parts.append(f"POLL EVERY {every_text(words.poll)}")
     parts += ["MIRROR none"] if words.alone else []
@@ -320,19 +225,3 @@ def every_text(seconds: float) -> str:
     number = seconds / length
     shown = f"{number:.0f}" if number == int(number) else repr(number)
     return f"{shown} {unit}{'' if number == 1 else 'S'}"
-
-
-def _quoted(name: str) -> str:
-    return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
-
-
-def _literal(value: Any) -> str:
-    match value:
-        case None:
-            return "DEFAULT"
-        case bool():
-            return str(value).upper()
-        case int() | float():
-            return repr(value)
-    escaped = str(value).replace("\\", "\\\\").replace("'", "''")
-    return f"'{escaped}'"

@@ -20,6 +20,9 @@ from harken.intake.source_needs import Need
 from harken.ir.schema import Function
 from harken.lang.sql.parser import Statement
 from harken.sources.outside import Condition
+from harken.statements.records import is_domain
+from harken.statements.sql.domain_definitions import words_of_domain
+from harken.statements.sql.domain_needs import need_of_member
 from harken.values.types import INTEGER, NUMBER, TEXT, Type, is_decimal
 
 _COMPARED: dict[type[exp.Expr], tuple[Any, Any]] = {
@@ -47,29 +50,63 @@ def ask(runtime: Runtime, function: Function) -> None:
 
 
 def needs_of(statement: Statement, runtime: Runtime) -> dict[str, Need]:
-    """By source; those that a view reads are not among them, and are asked for everything."""
+    """By source. Those that a view reads are asked for everything; those in a domain for what the
+    domain is asked."""
     tables = SqlTables(runtime.catalog)
     read: dict[str, list[exp.Table]] = {}
     functions: dict[str, Function] = {}
     for table in statement.node.find_all(exp.Table):
         function = tables.function(table.name) if table.name else None
-        if function is not None and is_asked(function):
+        if function is not None:
             read.setdefault(function.name, []).append(table)
             functions[function.name] = function
-    return {
-        name: _need(statement.node, found[0], functions[name])
-        if len(found) == 1 and not _is_read_by_others(statement.node, name, runtime)
-        else Need()
-        for name, found in read.items()
-    }
+    found: dict[str, Need] = {}
+    for name in _asked_by(statement.node, runtime):
+        ways = _ways(statement.node, name, runtime)
+        through = next(iter(ways), "")
+        alone = len(ways) == 1 and len(read.get(through, ())) == 1
+        found[name] = Need(may_fail=name not in ways and _is_skipped(name, ways, runtime))
+        if alone and through == name:
+            found[name] = _need(statement.node, read[name][0], functions[name])
+        elif alone and is_domain(functions[through]):
+            need = _need(statement.node, read[through][0], functions[through])
+            found[name] = _of_domain(need, functions[through], name, tables)
+    return found
 
 
-def _is_read_by_others(node: exp.Expr, name: str, runtime: Runtime) -> bool:
-    """Does the statement mention a view or function that reads the source as well?"""
+def _of_domain(need: Need, domain: Function, name: str, tables: SqlTables) -> Need:
+    words, function = words_of_domain(domain), tables.function(name)
+    member = next((each for each in words.members if each.name == name), None)
+    if member is None or function is None:
+        return Need(may_fail=words.skips)  # a member of a member
+    return need_of_member(need, words, member, domain, function)
+
+
+def _is_skipped(name: str, ways: set[str], runtime: Runtime) -> bool:
+    """Do only domains read it that go on without a member?"""
+    catalog = runtime.catalog
+
+    def is_read(each: Function) -> bool:
+        above = {reader.name.lower() for reader in dependents_in_order(catalog, each.name)}
+        return each.name.lower() in ways or bool(above & ways)
+
+    readers = [each for each in catalog.dependents(name) if is_read(each)]
+    return all(is_domain(each) and words_of_domain(each).skips for each in readers)
+
+
+def _asked_by(node: exp.Expr, runtime: Runtime) -> list[str]:
+    """The sources that are asked and that the statement reads, directly or not."""
+    asked = [each.name for each in runtime.catalog.functions() if is_asked(each)]
+    return [each for each in asked if _ways(node, each, runtime)]
+
+
+def _ways(node: exp.Expr, name: str, runtime: Runtime) -> set[str]:
+    """What the statement mentions that reads a source: itself, views, functions."""
     above = {each.name.lower() for each in dependents_in_order(runtime.catalog, name)}
+    tables = {each.name.lower() for each in node.find_all(exp.Table)}
     named = {each.name.lower() for each in node.find_all(exp.Identifier)}
     called = {str(each.this).lower() for each in node.find_all(exp.Anonymous)}
-    return bool(above & (named | called))
+    return (above & (named | called)) | ({name} & tables)
 
 
 def _need(node: exp.Expr, table: exp.Table, function: Function) -> Need:

@@ -13,9 +13,10 @@ from harken.database.stored_functions import store
 from harken.database.system import relation_of
 from harken.errors import IntegrityError, LanguageError, NameFault
 from harken.ir.schema import Function
+from harken.lang.sql.domain_statements import DomainDefinition
 from harken.lang.sql.parser import Statement
 from harken.statements.dependents import recheck, refuse_circle
-from harken.statements.records import refuse_redefinition
+from harken.statements.records import is_domain, refuse_redefinition
 from harken.statements.sql.dropping import drop_function
 from harken.statements.sql.materialized_views import compile_kept, put_rows, rows_of
 from harken.statements.sql.table_creation import (
@@ -54,7 +55,8 @@ def create(runtime: Runtime, statement: Statement) -> Function | None:
     if known is not None:
         if node.args.get("exists"):
             return None
-        refuse_redefinition(known)
+        if not (isinstance(node, DomainDefinition) and is_domain(known)):
+            refuse_redefinition(known)
         if not _may_replace(node, known):
             raise NameFault(
                 f"there is already a {kind_of(known)} {name}",
@@ -62,7 +64,7 @@ def create(runtime: Runtime, statement: Statement) -> Function | None:
                 span=statement.place(node.this),
                 hint=f"drop it first: DROP {kind_of(known).upper()} {name}"
                 if node.args.get("replace")
-                else f"drop it first, or CREATE {kind} IF NOT EXISTS",
+                else f"drop it first, or CREATE {_word(node)} IF NOT EXISTS",
             )
     if len(name) > LONGEST_NAME:
         raise NameFault(
@@ -76,6 +78,10 @@ def create(runtime: Runtime, statement: Statement) -> Function | None:
         return _create_view(runtime, statement, known)
     create_table(runtime, statement, node, name, known)
     return None
+
+
+def _word(node: exp.Create) -> str:
+    return "DOMAIN" if isinstance(node, DomainDefinition) else str(node.args["kind"]).upper()
 
 
 def make_room(runtime: Runtime, statement: Statement) -> bool:
@@ -113,7 +119,8 @@ def _may_replace(node: exp.Create, known: Function) -> bool:
         return False
     if str(node.args.get("kind", "")).upper() == "TABLE":
         return not is_view(known)
-    return is_view(known) and not known.parameters
+    is_same_kind = is_domain(known) == isinstance(node, DomainDefinition)
+    return is_view(known) and is_same_kind and not known.parameters
 
 
 def _check_properties(node: exp.Create, statement: Statement) -> None:

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from harken.errors import SyntaxFault
+from harken.lang.sql.domain_statements import DomainDefinition, domain_text, domain_words
 from harken.lang.sql.parser import DIALECT, Statement, statements
 from harken.lang.sql.source_statements import SourceWords, source_words, text_of
 from harken.statements.declaration import (
+    DOMAIN,
     MATERIALIZED,
     SEEDS,
     SOURCE,
@@ -27,6 +29,9 @@ CHANGES = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.TruncateTable)
 def declarations(text: str) -> Iterator[Declaration]:
     for statement in statements(text):
         node = statement.node
+        if isinstance(node, DomainDefinition):
+            yield _domain(statement, node)
+            continue
         if isinstance(node, exp.Create) and not statement.explained:
             if str(node.args.get("kind", "")).upper() != "INDEX":  # Harken makes its own
                 yield _declaration(statement, node)
@@ -56,6 +61,22 @@ def _source(statement: Statement, words: SourceWords) -> Declaration:
         parts=(Part(statement.text, statement.offset),),
         removal=f"DROP SOURCE `{words.name}`",
         called=frozenset({words.name}),
+    )
+
+
+def _domain(statement: Statement, node: DomainDefinition) -> Declaration:
+    words = domain_words(node)
+    assert words is not None
+    return Declaration(
+        kind=DOMAIN,
+        name=words.name,
+        span=statement.span,
+        meaning=domain_text(words),
+        parts=_parts(statement, "DOMAIN", DOMAIN, located=False),
+        removal=f"DROP DOMAIN `{words.name}`",
+        called=frozenset({words.name}),
+        needs=frozenset(each.name for each in words.members),
+        in_place=True,
     )
 
 

@@ -15,6 +15,7 @@ from harken.database.function_tables import SqlTables
 from harken.database.permissions import Privilege, Role
 from harken.database.runtime import Runtime
 from harken.lang.sql.continual_statements import Continual
+from harken.lang.sql.domain_statements import DomainStatement, domain_words
 from harken.lang.sql.grant_statements import Granting
 from harken.lang.sql.parser import Statement
 
@@ -41,8 +42,29 @@ def check_permitted(runtime: Runtime, statement: Statement) -> None:
         case exp.Create() | exp.Drop() if _is_plain_view(node):
             permissions.check_role(Role.AUTHOR, "defining views", statement.span)
             _check_definition(runtime, statement)
+        case DomainStatement():
+            _check_domain(runtime, statement)
         case _:
             permissions.check_role(Role.OPERATOR, "this statement", statement.span)
+
+
+def _check_domain(runtime: Runtime, statement: Statement) -> None:
+    """Its owner alters and drops it like a view; what it is then is checked as CREATE DOMAIN."""
+    words, permissions = domain_words(statement.node), runtime.permissions
+    assert words is not None
+    if words.verb == "show":
+        return  # it lists what may be read
+    function = SqlTables(runtime.catalog).function(words.name)
+    if words.verb == "describe":
+        if function is not None:
+            permissions.check(function, Privilege.SELECT, statement.span)
+        return
+    permissions.check_role(Role.AUTHOR, "defining domains", statement.span)
+    if words.cascade:
+        permissions.check_role(Role.OPERATOR, "DROP ... CASCADE", statement.span)
+    if function is not None:
+        verb = "drop" if words.verb == "drop" else "replace"
+        permissions.check_owner(function, verb, statement.span)
 
 
 def _check_reading(runtime: Runtime, statement: Statement) -> None:

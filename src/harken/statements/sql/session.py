@@ -31,6 +31,7 @@ from harken.errors import (
 from harken.intake.session_sources import SessionSources
 from harken.lang.sql import operator_runs
 from harken.lang.sql.continual_statements import Continual
+from harken.lang.sql.domain_statements import DomainWords, domain_words
 from harken.lang.sql.grant_statements import Granting
 from harken.lang.sql.lifting import NotConverted, NotLifted
 from harken.lang.sql.parameters import Values, check_values, is_batch, refuse_batch, with_values
@@ -44,6 +45,13 @@ from harken.statements.sql.altering import alter, is_alteration, reshape
 from harken.statements.sql.change_statements import Changes
 from harken.statements.sql.continual_changes import ContinualStatements
 from harken.statements.sql.creation import create, make_room
+from harken.statements.sql.domain_definitions import (
+    defining,
+    describe_domain,
+    drop_domain,
+    is_there,
+    listed_domains,
+)
 from harken.statements.sql.dropping import drop, drop_named
 from harken.statements.sql.forms import Form, Misfit, plan, shown
 from harken.statements.sql.granting import carry_out, show_grants
@@ -283,8 +291,37 @@ class SqlSession:
         if words is not None:
             self._sources.run(words)
             return
+        domain = domain_words(node)
+        if domain is not None:
+            self._run_domain(domain, statement)
+            return
         with self._sources.asking(statement):
             self._carry_out(statement)
+
+    def _run_domain(self, words: DomainWords, statement: Statement) -> None:
+        """Defining one is defining a view."""
+        runtime = self._runtime
+        self._transactions.look()
+        match words.verb:
+            case "show":
+                runtime.emit("rows", *listed_domains(runtime))
+            case "describe":
+                describe_domain(runtime, words.name, self._sources.failures)
+            case "drop":
+                self._changing(lambda: self._drop_domain(words, statement))
+            case _:
+                if words.if_exists and is_there(runtime, words.name):
+                    return
+                full = defining(runtime, words, statement)
+                check_permitted(runtime, full)
+                self._changing(lambda: self._define(full))
+
+    def _drop_domain(self, words: DomainWords, statement: Statement) -> None:
+        known = self.views()
+        drop_domain(self._runtime, words, statement)
+        self._runtime.reactions.synchronise()
+        there = self.views()
+        self._dropped += [name for name in known if name not in there]
 
     def _carry_out(self, statement: Statement) -> None:
         node = statement.node

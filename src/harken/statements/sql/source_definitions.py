@@ -11,13 +11,13 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from harken.database.dependency_order import dependents_in_order
 from harken.database.function_tables import SqlTables, is_asked, table_of
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
 from harken.database.stored_functions import store
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, NameFault, SourceFault
+from harken.intake.new_columns import ColumnChange
 from harken.intake.session_sources import SessionSources
 from harken.intake.source_options import checked, refuse_passwords
 from harken.intake.source_records import (
@@ -32,17 +32,21 @@ from harken.ir.schema import Function
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.source_statements import SourceWords, every_text, text_of
 from harken.lang.sql.type_names import type_name
+from harken.lang.sql.word_reader import quoted
 from harken.sources.kinds import outside_kind
 from harken.statements.declaring import check_name
 from harken.statements.dependents import recheck
 from harken.statements.records import is_mirror
 from harken.statements.sql.asked_needs import ask, needs_of
+from harken.statements.sql.definition_words import definition_of, words_of
 from harken.statements.sql.dropping import drop_function
+from harken.statements.sql.mirror_alteration import column_change, remake_mirror, with_text
 from harken.statements.sql.view_clauses import kind_of
+from harken.statements.sql.zone_lines import zone_lines
 from harken.values.types import INTEGER, TEXT, TIMESTAMP
 
 if TYPE_CHECKING:
-    from harken.intake.source_work import Prepared
+    from harken.intake.prepared_source import Prepared
     from harken.intake.taking_in import Taken
 
 LISTED = (
@@ -161,6 +165,10 @@ class SourceDefinitions:
         if words.options:
             _refuse_fixed(record, words)
             self._check_options(altered(record, words).definition)
+        change = column_change(record, words)
+        if change is not None:
+            self._change_columns(record, change)
+            return
         with self._changing():
             self._sources.work.change(words.name, lambda record: altered(record, words))
             function = SqlTables(self._runtime.catalog).function(words.name)
@@ -168,6 +176,18 @@ class SourceDefinitions:
             if function is not None and function.text != text:
                 reworded = replace(function, text=text)
                 self._runtime.catalog.revise_function(reworded, Dependencies())
+
+    def _change_columns(self, record: SourceRecord, change: ColumnChange) -> None:
+        work = self._sources.work
+        prepared = with_text(work.columns.prepare(record, change))
+        if work.open.is_open(record.name) and not record.layout.followed:
+            work.open.close(record.name)
+        try:
+            with self._changing():
+                remake_mirror(self._runtime, prepared, lambda: work.refill(prepared))
+        except BaseException:
+            prepared.source.close()
+            raise
 
     def _check_options(self, definition: SourceDefinition) -> None:
         kind = outside_kind(definition.kind)
@@ -188,6 +208,11 @@ class SourceDefinitions:
         return self._transactions.block()
 
     # --- sources without a mirror ---
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """When and why sources that are asked could not be read."""
+        return self._sources.work.asked.failures if self.has_asked else {}
 
     @property
     def has_asked(self) -> bool:
@@ -282,9 +307,8 @@ class SourceDefinitions:
         elif function is not None and function.relation is not None:
             in_lake = self._runtime.engine.is_in_lake(function.relation)
             found["mirror"] = "in the lake" if in_lake else "in the database file"
-        above = {each.name for each in dependents_in_order(self._runtime.catalog, record.name)}
-        holders = self._runtime.delta_holders({record.name, *above})
-        found["delta zone"] = "; ".join(holders) or "empty: every consumer has seen all changes"
+        if not definition.alone:
+            found |= zone_lines(self._sources.work.zones.of(record))
         if progress.why:
             found["why"] = progress.why
             found["what to do"] = progress.what_to_do
@@ -292,17 +316,19 @@ class SourceDefinitions:
         for part, why in progress.set_aside.items():
             found[f"set aside: {part}"] = why
         if progress.offered:
+            offered = ", ".join(map(quoted, (each.lower() for each in progress.offered)))
             found["new columns"] = (
-                f"{', '.join(progress.offered)}: to have them, DROP SOURCE {record.name} CASCADE "
-                "and create it again"
+                f"{', '.join(progress.offered)}: to have them, ALTER SOURCE {record.name} ADD "
+                f"COLUMN {offered}"
             )
         return found
 
 
 def _refuse_fixed(record: SourceRecord, words: SourceWords) -> None:
     """The columns of a mirror stay, and so does the server whose log is read."""
-    may_change = {"suspect_share", "retain"} if record.layout.followed else set(words.options)
-    fixed = sorted((set(words.options) - may_change) | (set(words.options) & {"take"}))
+    in_words = set(words.options)
+    may_change = {"suspect_share", "retain", "take"} if record.layout.followed else in_words
+    fixed = sorted(in_words - may_change)
     if fixed:
         raise SourceFault(
             f"the option {fixed[0]} of {record.name} cannot be changed",
@@ -314,34 +340,6 @@ def _refuse_fixed(record: SourceRecord, words: SourceWords) -> None:
 def _columns(function: Function | None) -> list[str]:
     table = None if function is None else table_of(function)
     return [] if table is None else [f"{c.name} {type_name(c.type)}" for c in table.columns]
-
-
-def definition_of(words: SourceWords) -> SourceDefinition:
-    return SourceDefinition(
-        name=words.name,
-        kind=words.kind,
-        options=dict(words.options),
-        key=words.key,
-        capture=words.capture,
-        poll=words.poll,
-        alone=words.alone,
-        in_lake=words.in_lake,
-        text=text_of(words),
-    )
-
-
-def words_of(definition: SourceDefinition) -> SourceWords:
-    return SourceWords(
-        verb="create",
-        name=definition.name,
-        kind=definition.kind,
-        options=definition.options,
-        key=definition.key,
-        capture=definition.capture,
-        poll=definition.poll,
-        alone=definition.alone,
-        in_lake=definition.in_lake,
-    )
 
 
 def altered(record: SourceRecord, words: SourceWords) -> SourceRecord:

@@ -14,7 +14,7 @@ from harken.lang.sql.parser import statements
 from harken.lang.sql.program_draft import unknown_table
 from harken.statements.records import is_mirror
 from harken.statements.sql.constraint_queries import Constraint, constraints_of
-from harken.statements.sql.view_clauses import is_view
+from harken.statements.sql.view_clauses import is_view, kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def kind_of_table(function: Function) -> str:
         return "materialized view"
     if is_mirror(function):
         return "source"
-    return "view" if is_view(function) else "table"
+    return kind_of(function)
 
 
 def _constraints(function: Function, catalog: Catalog) -> list[Constraint]:

@@ -16,6 +16,7 @@ from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Column, Relation
 from harken.ir.schema import Function, FunctionKind, Schema, Table
 from harken.ir.terms import Variable
+from harken.lang.sql.domain_statements import DomainDefinition
 from harken.lang.sql.lifting import Conversion, Conversions
 from harken.lang.sql.parser import Statement, statements, text_after
 from harken.lang.sql.program_draft import Draft, Tables
@@ -25,6 +26,7 @@ from harken.lang.sql.random_calls import number_random_calls
 from harken.planner.prepare import prepare
 from harken.planner.unread import without_unread_columns
 from harken.stack import NESTED, room_for
+from harken.statements.records import is_domain
 
 KEPT_TRANSLATIONS = 4096
 """The number of translated definitions that a session caches, including dropped ones."""
@@ -127,7 +129,10 @@ def read_view(statement: Statement, catalog: Schema) -> tuple[Function, frozense
     assert isinstance(node, exp.Create)
     name = node.find(exp.Table).name.lower()  # type: ignore[union-attr]
     kept = any(isinstance(each, exp.MaterializedProperty) for each in node.find_all(exp.Property))
-    text = f"CREATE {'MATERIALIZED ' if kept else ''}VIEW {text_after('VIEW', statement)}"
+    if isinstance(node, DomainDefinition):
+        text = statement.text
+    else:
+        text = f"CREATE {'MATERIALIZED ' if kept else ''}VIEW {text_after('VIEW', statement)}"
     owner = owner_of(name, kept)
     found = translate_query(statement, node.expression, catalog, owner, stored=text)
     function = Function(
@@ -224,4 +229,6 @@ def is_view(function: Function) -> bool:
 
 
 def kind_of(function: Function) -> str:
+    if is_domain(function):
+        return "domain"
     return "view" if is_view(function) else "table"

@@ -109,6 +109,9 @@ class LogicalServer:
 
     # --- to start and stop -----------------------------------------------------------------
 
+    def offered(self, table: str) -> Sequence[str]:
+        return self._alterations.offered.get(table, ())
+
     def start(self, tables: Sequence[str]) -> Mapping[str, Snapshot]:
         with self._connected() as connection:
             reason = self._log.refusal(connection)

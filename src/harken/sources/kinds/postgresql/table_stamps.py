@@ -79,6 +79,8 @@ class Alterations:
         self._by_log = by_log
         self._members: Mapping[int, Member] = {}
         self._found: dict[str, str] = {}
+        self.offered: dict[str, tuple[str, ...]] = {}
+        """By table: the columns that are not expected."""
 
     def forget(self) -> None:
         self._members = {}
@@ -102,6 +104,7 @@ class Alterations:
                 self._found[name] = problem
             elif member is not None:
                 fresh[name] = replace(each, file=member.file, stamps=member.stamps)
+                self.offered[name] = tuple(e for e in member.stamps if e not in table.wanted)
         self._members = now
         return self._found, fresh
 

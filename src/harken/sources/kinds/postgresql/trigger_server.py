@@ -98,6 +98,9 @@ class TriggerServer:
 
     # --- to start and stop -----------------------------------------------------------------
 
+    def offered(self, table: str) -> Sequence[str]:
+        return self._alterations.offered.get(table, ())
+
     def start(self, tables: Sequence[str]) -> Mapping[str, Snapshot]:
         with self._kept.used() as connection:
             found = {name: self._permitted(connection, name) for name in tables}
