@@ -11,7 +11,7 @@ from harken.database.runtime import Runtime
 from harken.engines.access_paths import Reach, described
 from harken.ir.clauses import Program
 from harken.ir.printer import print_clause
-from harken.ir.relations import Kind, Relation
+from harken.ir.relations import Kind, Relation, Role
 from harken.maintenance.nodes import ViewNode
 from harken.planner.prepare import prepare
 
@@ -45,7 +45,8 @@ class InfluentExplanation:
 
 def explain_influents(runtime: Runtime, node: ViewNode) -> tuple[InfluentExplanation, ...]:
     explained = _of_set if node.part.relation.is_set else _of_bag
-    return tuple(explained(runtime, node, each) for each in node.part.influents.values())
+    changing = (each for each in node.part.influents.values() if each.role is not Role.BEFORE)
+    return tuple(explained(runtime, node, each) for each in changing)
 
 
 def _of_set(runtime: Runtime, node: ViewNode, relation: Relation) -> InfluentExplanation:

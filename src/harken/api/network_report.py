@@ -183,7 +183,7 @@ class _Nodes:
             name: relation
             for node in nodes
             for name, relation in node.depends_on().items()
-            if name not in derived
+            if name not in derived and relation.role is not Role.BEFORE
         }
         tables = [
             self._table(relation, [node for node in nodes if name in node.depends_on()])

@@ -53,7 +53,8 @@ def delta(relation: Relation) -> Relation:
 
 
 def is_delta(relation: Relation) -> bool:
-    return relation.role is Role.DELTA
+    """Whether a relation is small because it is a change."""
+    return relation.role in (Role.DELTA, Role.HISTORY)
 
 
 def made_from(relation: Relation) -> Relation:
@@ -112,35 +113,41 @@ def from_copies(program: Program, names: Collection[str]) -> Program:
 
 def old_definitions_of(relation: Relation) -> tuple[Definition, ...]:
     """The old state of a stored relation, by logical rollback, and what it is defined with."""
+    return rolled_back(relation, old(relation), delta(relation))
+
+
+def rolled_back(relation: Relation, before: Relation, change: Relation) -> tuple[Definition, ...]:
+    """What a stored relation was `before` a change, whose rows have weights."""
     terms = tuple(
         Variable(f"X{position}", column.type) for position, column in enumerate(relation.columns)
     )
-    return _old_set(relation, terms) if relation.is_set else _old_bag(relation, terms)
+    roll_back = _old_set if relation.is_set else _old_bag
+    return roll_back(relation, before, change, terms)
 
 
-def _old_set(relation: Relation, terms: tuple[Variable, ...]) -> tuple[Definition, ...]:
-    before = old(relation)
-    atom = Atom(relation, terms)
-    (gained,) = added(atom)
-    assert isinstance(gained, Atom)
-    kept = Clause(Atom(before, terms), (atom, replace(gained, negated=True)))
-    gone = Clause(Atom(before, terms), removed(atom))
+def _old_set(
+    relation: Relation, before: Relation, change: Relation, terms: tuple[Variable, ...]
+) -> tuple[Definition, ...]:
+    gained, lost = (Atom(change, (*terms, weight)) for weight in (ADDED, REMOVED))
+    kept = Clause(Atom(before, terms), (Atom(relation, terms), replace(gained, negated=True)))
+    gone = Clause(Atom(before, terms), (lost,))
     return (Definition(before, (kept, gone), exclusive=True),)
 
 
-def _old_bag(relation: Relation, terms: tuple[Variable, ...]) -> tuple[Definition, ...]:
+def _old_bag(
+    relation: Relation, before: Relation, change: Relation, terms: tuple[Variable, ...]
+) -> tuple[Definition, ...]:
     """A row that changed by w was there n − w times, if it is there n times now."""
-    touched = relation.variant(
+    touched = change.variant(
         Role.AUXILIARY,
         f"touched {relation.name}",
+        columns=relation.columns,
+        key=None,
         kind=Kind.DERIVED,
-        semantics=Semantics.SET,
-        past=True,
     )
     rows = relation.variant(Role.AUXILIARY, f"present {relation.name}", kind=Kind.DERIVED)
-    before = old(relation)
     now, copies, which = (Variable(name, INTEGER) for name in ("NOW", "COPIES", "WHICH"))
-    changed = Atom(delta(relation), (*terms, WEIGHT))
+    changed = Atom(change, (*terms, WEIGHT))
     is_touched = Clause(Atom(touched, terms), (changed, Comparison("!=", WEIGHT, NOTHING)))
     untouched = Clause(
         Atom(before, terms), (Atom(relation, terms), Atom(touched, terms, negated=True))

@@ -13,6 +13,7 @@ from harken.database.evaluation import decode_rows
 from harken.database.runtime import Runtime
 from harken.database.system import ACTIVATED, is_activations, is_parameters
 from harken.errors import HarkenError
+from harken.ir.past_relations import STATEMENT, TRANSACTION
 from harken.ir.relations import Relation, Role
 from harken.ir.schema import Function
 from harken.maintenance.watched import WatchedView
@@ -23,12 +24,15 @@ from harken.propagation.network import Network
 from harken.propagation.trace import Trace
 
 
+def _is_fixed(relation: Relation) -> bool:
+    """Whether a relation stays as it is while a transaction runs."""
+    return is_parameters(relation) or relation.role is Role.BEFORE
+
+
 class Reactions:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        special = SpecialRelations(
-            self._needs_no_triggers, is_parameters, frozenset({ACTIVATED.id})
-        )
+        special = SpecialRelations(self._needs_no_triggers, _is_fixed, frozenset({ACTIVATED.id}))
         self.network = Network(
             runtime.engine, runtime.catalog, special, lambda: int(runtime.settings["kept_bytes"])
         )
@@ -67,6 +71,7 @@ class Reactions:
         if self._runtime.redefined is not None:
             return
         self.network.graph.release_missing()
+        self._runtime.engine.histories.follow()
         for consumer in self._overriding["synchronise"]:
             consumer.synchronise()
         self.network.graph.release_remade(self._is_current)
@@ -125,6 +130,7 @@ class Reactions:
     def after_statement(self) -> None:
         if self._runtime.immediate_rules and self._runtime.redefined is None:
             self.check_phase.run(IMMEDIATE)
+        self._runtime.engine.histories.forget(STATEMENT)
 
     def check(self) -> None:
         """The check phase before a commit. Consumers may write rows in it, which may be watched in
@@ -148,6 +154,8 @@ class Reactions:
             consumer.before_commit()
         self.network.clock.before_commit()
         self.network.chooser.store.write()
+        for since in (STATEMENT, TRANSACTION):
+            self._runtime.engine.histories.forget(since)
 
     def after_commit(self) -> None:
         for consumer in self._overriding["after_commit"]:
@@ -186,6 +194,7 @@ class Reactions:
 
     def after_undo(self) -> None:
         """Triggers and Δ-sets were rolled back too: make them fit what remains."""
+        self._runtime.engine.histories.follow()
         if not self.network.graph.is_empty or self._runtime.catalog.rules:
             self.synchronise()
             self.network.graph.capture_again()

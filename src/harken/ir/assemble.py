@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from harken.ir.clauses import Definition, Program, atoms
+from harken.ir.past_relations import PAST, made_of, parts_of, past_definition
 from harken.ir.relations import Kind, Relation
 from harken.ir.schema import Schema
 from harken.ir.strata import reachable
@@ -23,10 +24,25 @@ def assemble(goal: Relation, own: Iterable[Definition], schema: Schema) -> Progr
     return Program(goal, reachable(goal, definitions))
 
 
+def _past(
+    relation: Relation, definitions: dict[str, Definition], schema: Schema
+) -> Iterator[Definition]:
+    """The definition of a derived relation of the past, from that of the present one."""
+    of = made_of(relation)
+    if of.kind is Kind.DERIVED and of.id not in definitions:
+        yield from _add(of, definitions, schema)
+    yield past_definition(relation, definitions.get(of.id))
+    yield from parts_of(relation)
+
+
 def _add(
     relation: Relation, definitions: dict[str, Definition], schema: Schema
 ) -> list[Definition]:
-    added = [d for d in schema.definitions(relation) if d.relation.id not in definitions]
+    if relation.role in PAST:
+        found: Iterable[Definition] = list(_past(relation, definitions, schema))
+    else:
+        found = schema.definitions(relation)
+    added = [d for d in found if d.relation.id not in definitions]
     definitions.update({definition.relation.id: definition for definition in added})
     return added
 

@@ -76,6 +76,12 @@ class WatchedView(ABC):
         return False
 
     @property
+    def may_read_past(self) -> bool:
+        """Whether it may ask for old values: it is considered only while a transaction runs, and
+        nothing that is computed of them is kept."""
+        return False
+
+    @property
     def may_fail(self) -> bool:
         """Whether a transaction may leave it in a state in which its rows cannot be computed."""
         return False

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from harken.calculus.magic import OnDemand, magic
+from harken.calculus.past_states import with_histories
 from harken.errors import SafetyFault
 from harken.ir.clauses import Definition, Program, atoms
 from harken.ir.relations import COPIES, RANGES, Kind, Relation
@@ -72,6 +73,7 @@ def prepare(
     """`given` are the columns of the goal whose values the caller brings. Of derived relations that
     are `wanted` beside the goal, the rows are tables. Evaluated `as_whole`, a recursive relation is
     derived once with all its rows, instead of those that are asked for one by one."""
+    program = with_histories(program)
     check_types(program, hierarchy)
     needs = required_inputs(program)
     tabulated = tabulate(program, needs) | exhaustive(program, needs) | frozenset(wanted)
@@ -134,6 +136,7 @@ def layered(made: OnDemand, plan: Plan) -> Plan:
 
 def check(program: Program, hierarchy: Hierarchy) -> None:
     """Raise what `prepare` would, without the work of rewriting; for many goals at once."""
+    program = with_histories(program)
     check_types(program, hierarchy)
     needs = check_program(program)
     for stratum in stratify(program):

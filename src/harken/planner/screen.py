@@ -23,7 +23,7 @@ from itertools import islice
 
 from harken.ir.clauses import Atom, Clause, Comparison, Computation, Literal, literal_variables
 from harken.ir.operations import OPERATIONS
-from harken.ir.relations import Kind, Relation
+from harken.ir.relations import Kind, Relation, Role
 from harken.ir.safety import ready
 from harken.ir.terms import Term, Variable
 from harken.planner.cost import CostModel
@@ -135,7 +135,8 @@ def _testable(literal: Literal, relation: Relation) -> bool:
     """Of a relation that occurs twice the other row may be the one that has changed."""
     match literal:
         case Atom():
-            return literal.relation.kind is Kind.STORED and literal.relation != relation
+            stored = literal.relation.kind is Kind.STORED and literal.relation != relation
+            return stored and literal.relation.role is not Role.BEFORE
         case Comparison():
             return True
         case Computation():

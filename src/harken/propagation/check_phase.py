@@ -10,7 +10,7 @@ its exact change. If it does not end within the limit, the transaction is rolled
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harken.errors import EvaluationError, HarkenError, is_of_data
 from harken.propagation.consumer import DEFERRED, IMMEDIATE, Consumer, Consumers, PendingAction
@@ -72,6 +72,8 @@ class CheckPhase:
             if len(acted) >= self.limit:
                 raise self.never_settles(acted)
             acted.append(action.name)
+            if not action.is_immediate:
+                self._network.begin_statement()
             action.run()
             self.propagate()
 
@@ -80,7 +82,7 @@ class CheckPhase:
             for consumer in self.consumers.overriding["next_action"]:
                 action = consumer.next_action(wanted)
                 if action is not None:
-                    return action
+                    return replace(action, is_immediate=wanted == IMMEDIATE)
         return None
 
     def propagate(self) -> None:

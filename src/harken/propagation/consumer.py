@@ -31,6 +31,7 @@ class PendingAction:
 
     name: str
     run: Callable[[], None]
+    is_immediate: bool = False
 
 
 class Consumer:

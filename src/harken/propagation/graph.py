@@ -16,9 +16,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harken.calculus.clock import reads_clock
+from harken.calculus.past_states import with_histories
 from harken.calculus.totals import Summary
 from harken.engines.protocol import Engine
+from harken.errors import SafetyFault
 from harken.ir.clauses import Program
+from harken.ir.past_relations import reads_past
 from harken.ir.relations import Kind, Relation
 from harken.ir.schema import Schema
 from harken.ir.strata import depends_on
@@ -121,6 +124,10 @@ class Graph:
         stored by the network, in the relation that it names."""
         assert consumer is not None or view.stored is not None
         name = view.name
+        if reads_past(view.program):
+            if not view.may_read_past:
+                raise _has_no_past(view)
+            self._engine.histories.ensure(with_histories(view.program))
         if reads_clock(view.program):
             self.prepare_clock()
         with self._engine.connection.watch.shielded():
@@ -472,3 +479,11 @@ class Graph:
         if relation.id in self.affects:
             return self.captures.screener(relation.id)
         return self._chooser.screener(relation, above)
+
+
+def _has_no_past(view: WatchedView) -> SafetyFault:
+    return SafetyFault(
+        f"{view.title} asks for old values, which are known only while a transaction runs",
+        code="unsafe",
+        hint="use old, delta_plus and delta_minus in rules, and in what their actions call",
+    )

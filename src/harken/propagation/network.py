@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from harken.engines.protocol import NO_ANSWERS, Engine, Query
+from harken.ir.past_relations import STATEMENT
 from harken.ir.schema import Schema
 from harken.maintenance.chooser import Chooser
 from harken.maintenance.decisions import Decision
@@ -163,6 +164,10 @@ class Network:
     def _compared(self, node: ViewNode) -> ViewChange:
         with self._timed(node):
             return self.view_changes.compared(node)
+
+    def begin_statement(self) -> None:
+        """For rules that act after each statement, the action that follows is one."""
+        self._engine.histories.forget(STATEMENT)
 
     def recheck(self, name: str) -> ViewChange | None:
         return self.view_changes.recheck(name)

@@ -19,6 +19,7 @@ from harken.calculus.states import in_old_state
 from harken.engines.protocol import CapturedDelta, Query
 from harken.errors import HarkenError, is_of_data
 from harken.ir.clauses import Program, stored_relations
+from harken.ir.relations import Role
 from harken.maintenance.nodes import Planning, ViewNode
 from harken.propagation.evaluation_times import Moments
 from harken.values.rows import Row
@@ -63,7 +64,8 @@ class States:
 
     def can_take_back(self, program: Program, changed: frozenset[str]) -> bool:
         stored = stored_relations(program)
-        return self.planning.can_take_back(stored[name] for name in changed)
+        past = (each for each in stored.values() if each.role is Role.BEFORE)
+        return self.planning.can_take_back((*(stored[name] for name in changed), *past))
 
     def taken_back(self, query: Query, changed: frozenset[str]) -> list[Row]:
         with self.planning.engine.capture.before(self.captures[name] for name in sorted(changed)):

@@ -10,6 +10,7 @@ from harken.errors import (
     SafetyFault,
     Span,
 )
+from harken.ir.relations import Relation
 from harken.ir.schema import Function, Schema, example
 from harken.lang.amosql import syntax
 from harken.lang.amosql.overload_resolution import find_overloads
@@ -67,6 +68,15 @@ def not_inside(place: str, node: syntax.Node) -> SafetyFault:
         code="side-effect",
         span=node.span,
         hint=f"make it a statement of its own, outside the {place}",
+    )
+
+
+def no_old_values(relation: Relation) -> SafetyFault:
+    return SafetyFault(
+        f"the old values of {relation.label} are not known in this transaction, which began before "
+        "anyone asked for them",
+        code="unsafe",
+        hint="from the next transaction on they are: commit, or roll back, and ask again",
     )
 
 

@@ -20,7 +20,9 @@ from typing import Protocol
 from harken.database.actions import Action
 from harken.database.schema_cache import Dependencies
 from harken.database.system import activations_relation
+from harken.ir.past_relations import STATEMENT, TRANSACTION
 from harken.ir.relations import Column, Kind, Relation, Role
+from harken.maintenance.strategies import Strategy
 from harken.maintenance.watched import WatchedView
 
 
@@ -38,6 +40,11 @@ class Rule:
     has_condition: bool
 
     @property
+    def since(self) -> str:
+        """When old values are from."""
+        return STATEMENT if self.coupling == "immediate" else TRANSACTION
+
+    @property
     def activations(self) -> Relation:
         return activations_relation(self.name, self.parameters)
 
@@ -53,6 +60,8 @@ class CompiledRule(WatchedView):
     rule: Rule
     build_action: Callable[[], Action]
     """Builds the action, when it first runs: it may use things that only the session knows."""
+    keep_histories: Callable[[], None] = lambda: None
+    """Makes the plans of an action that asks for old values, so that these are known."""
     dependencies: Dependencies
 
     @property
@@ -66,6 +75,14 @@ class CompiledRule(WatchedView):
     @property
     def strict(self) -> bool:
         return not self.rule.nervous
+
+    @property
+    def may_read_past(self) -> bool:
+        return True
+
+    @property
+    def may_be_counted(self) -> bool:
+        return self.strategy != Strategy.EXTERNAL
 
     @property
     def only_events(self) -> bool:

@@ -147,6 +147,8 @@ class Rules(Consumer):
     def _insert(self, compiled: CompiledRule) -> None:
         self._network.graph.insert(compiled, self)
         self._runtime.catalog.touch_rules()
+        with suppress(HarkenError):  # what the action lacks, it tells when it acts
+            compiled.keep_histories()
         self._runtime.immediate_rules |= compiled.rule.coupling == "immediate"
 
     def watched(self) -> list[CompiledRule]:
@@ -185,6 +187,8 @@ class Rules(Consumer):
         node = self._network.graph.node(name)
         if node is None or not node.keeps_plans_for(compiled):
             self._network.graph.insert(compiled, self)
+        with suppress(HarkenError):
+            compiled.keep_histories()
 
     def _active(self) -> list[str]:
         engine = self._runtime.engine

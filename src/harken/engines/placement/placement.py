@@ -57,6 +57,8 @@ class Placement:
         self.statistics = self.resident.statistics
         self.numbers = Numbers(connection)
         self.keep = self.resident.keep
+        self.histories = self.resident.histories
+        self.histories.is_elsewhere = self.is_in_lake
         self.waves = self.resident.waves
         self.python = self.resident.python
         self.lake = LakeRelations(self.resident, spark)

@@ -7,7 +7,13 @@ tuples of stored values (`values.encoding`), relations are those of the IR. Ever
 engines imports them from here.
 """
 
-from harken.engines.protocol.capture import Capture, CapturedDelta, Delta, LargeChange
+from harken.engines.protocol.capture import (
+    Capture,
+    CapturedDelta,
+    Delta,
+    Histories,
+    LargeChange,
+)
 from harken.engines.protocol.database_copies import CopiedTable, DatabaseCopies
 from harken.engines.protocol.engine import Engine, Indexes, Statistics
 from harken.engines.protocol.file_records import COUNTERS, Field, RecordKind, Records
@@ -85,6 +91,7 @@ __all__ = [
     "Fill",
     "Follow",
     "Found",
+    "Histories",
     "Indexes",
     "Keep",
     "Kept",

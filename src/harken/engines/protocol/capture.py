@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from harken.engines.protocol.prepared_queries import Query
+from harken.ir.clauses import Program
 from harken.ir.relations import Relation
 from harken.planner.screen import Alternative, Screener
 from harken.values.rows import Row
@@ -121,3 +122,24 @@ class Capture(Protocol):
 
     def explain_screener(self, alternatives: tuple[Alternative, ...] | None) -> str:
         """The test that a changed row has to pass, as the engine runs it, for people to read."""
+
+
+class Histories(Protocol):
+    """The net changes of stored relations since the transaction, or the statement, began. Plans
+    read them by the relation that `ir.past_relations.history` gives; the engine keeps what the
+    plans that it compiles read.
+
+    Law: the rows with a weight are the difference between the relation now and then.
+    """
+
+    def ensure(self, program: Program) -> None:
+        """Keep the histories that a program reads, from now on."""
+
+    def began_late(self, program: Program) -> Relation | None:
+        """A relation of which the open transaction does not know all changes."""
+
+    def forget(self, since: str) -> None:
+        """The transaction, or the statement, is over."""
+
+    def follow(self) -> None:
+        """Tables may have come, gone, or been rolled back."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol
 
-from harken.engines.protocol.capture import Capture
+from harken.engines.protocol.capture import Capture, Histories
 from harken.engines.protocol.database_copies import DatabaseCopies
 from harken.engines.protocol.file_transactions import Connection, TransactionEnd
 from harken.engines.protocol.keep import Keep
@@ -64,6 +64,9 @@ class Engine(Store, Evaluate, Fetch, Lake, TransactionEnd, Protocol):
 
     @property
     def capture(self) -> Capture: ...
+
+    @property
+    def histories(self) -> Histories: ...
 
     @property
     def keep(self) -> Keep: ...

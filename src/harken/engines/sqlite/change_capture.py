@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import cast
 
-from harken.calculus.states import delta
 from harken.engines import protocol
 from harken.engines.protocol import LargeChange, Row
 from harken.engines.sqlite import many
@@ -59,6 +58,7 @@ class CapturedDelta(DeltaSet):
         relation: Relation,
         reported: bool = False,
         schema: str = "main",
+        change: Relation | None = None,
     ) -> None:
         """Of a relation that is `reported`, the changes come by `note`, and there are no triggers.
         `schema` is where the table is.
@@ -66,7 +66,7 @@ class CapturedDelta(DeltaSet):
         There may be ten thousand of those, and for each that is announced, SQLite reads all it
         knows of this kind again.
         """
-        super().__init__(connection, relation, announced=not reported)
+        super().__init__(connection, relation, announced=not reported, change=change)
         self.is_reported = reported
         self._schema = schema
         self.elsewhere = 0
@@ -178,7 +178,7 @@ class CapturedDelta(DeltaSet):
         values = ", ".join(f"{row}.c{i}" for i in range(self.relation.arity))
         total = self.weight
         return (
-            f"INSERT INTO {quote(delta(self.relation).id)} ({self.columns}, {total}) "
+            f"INSERT INTO {quote(self.name)} ({self.columns}, {total}) "
             f"SELECT {values}, {weight} WHERE {passes or 1} "
             f"ON CONFLICT ({self.key}) DO UPDATE SET {total} = {total} + ({weight});"
         )
@@ -198,7 +198,11 @@ class CapturedDelta(DeltaSet):
         ]
 
     def _trigger(self, event: str) -> str:
-        return quote(f"{event} {table_name(self.relation)}")
+        return self.trigger_name(event, table_name(self.relation))
+
+    @staticmethod
+    def trigger_name(event: str, table: str) -> str:
+        return quote(f"{event} {table}")
 
 
 class Capture:
@@ -246,6 +250,8 @@ class Capture:
     def can_take_back(self, relation: Relation) -> bool:
         """Not where objects are: SQLite takes what refers to an object along with it. And what has
         no columns, as whether a rule is active, may have no table."""
+        if relation.role is Role.BEFORE:
+            return False
         has_objects = any(column.type.surrogate for column in relation.columns)
         return relation.arity > 0 and not has_objects and not self._is_elsewhere(relation)
 

@@ -25,13 +25,20 @@ index on what it joins them with, if there is none."""
 class DeltaSet:
     """A temporary table of changed rows with their weights; its statements are made once."""
 
-    def __init__(self, connection: Connection, relation: Relation, announced: bool = True) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        relation: Relation,
+        announced: bool = True,
+        change: Relation | None = None,
+    ) -> None:
         """Of a Δ-set that is `announced`, SQLite knows that it is small: whatever it is joined
-        with, it comes first."""
+        with, it comes first. Plans read it as `change`, by default the Δ-set of the relation."""
         self.relation = relation
         self.announced = announced
         self.connection = connection
-        self.table = f"temp.{quote(delta(relation).id)}"
+        self.name = (change or delta(relation)).id
+        self.table = f"temp.{quote(self.name)}"
         self.columns = ", ".join(f"c{i}" for i in range(relation.arity))
         self.weight = f"c{relation.arity}"
         self.key = layout.identity(relation)
@@ -41,7 +48,7 @@ class DeltaSet:
 
     def create(self) -> None:
         """Make the table if it is not there."""
-        if self.connection.has_table(stored_name(delta(self.relation).id), "temp"):
+        if self.connection.has_table(stored_name(self.name), "temp"):
             return
         key = self.columns or self.weight
         columns = f"{layout.typed_columns(self.relation)}, " if self.columns else ""
@@ -56,7 +63,7 @@ class DeltaSet:
 
     def _index(self) -> None:
         """A table without its index must not be left, by Ctrl-C: it would be taken for complete."""
-        name = delta(self.relation).id
+        name = self.name
         index = f"CREATE UNIQUE INDEX temp.{quote(f'rows {name}')} ON {quote(name)} ({self.key})"
         try:
             self.connection.run(index)

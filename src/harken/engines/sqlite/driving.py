@@ -21,7 +21,7 @@ from harken.ir.relations import Kind, Relation, Role
 from harken.ir.safety import is_bound, ready
 from harken.ir.terms import Variable
 
-SMALL = frozenset({Role.DELTA, Role.AFFECTED, Role.REDERIVED, Role.RECENT})
+SMALL = frozenset({Role.DELTA, Role.HISTORY, Role.AFFECTED, Role.REDERIVED, Role.RECENT})
 """Roles of relations with about as many rows as a change."""
 
 

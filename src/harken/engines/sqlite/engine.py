@@ -17,6 +17,7 @@ from harken.engines.sqlite.aggregates import exact_sum
 from harken.engines.sqlite.change_capture import Capture
 from harken.engines.sqlite.compile import MANY_ITEMS, Compiler
 from harken.engines.sqlite.connection import Connection
+from harken.engines.sqlite.histories import Histories
 from harken.engines.sqlite.indexes import Indexes
 from harken.engines.sqlite.keep import Keep
 from harken.engines.sqlite.layout import table_name
@@ -226,6 +227,7 @@ class SQLiteEngine:
         self.indexes = Indexes(connection)
         self.statistics = Statistics(connection, self.indexes)
         self.capture = Capture(connection)
+        self.histories = Histories(connection)
         self.keep = Keep(connection, self)
         self.waves = Waves(connection, Query)
         self.register_foreign(COPIES, lambda n: range(1, n + 1), [int])
@@ -369,6 +371,7 @@ class SQLiteEngine:
     def _compile(
         self, plan: Plan, kept: Kept, known: Kept, most: int | None = None
     ) -> tuple[Query, Compiler]:
+        self.histories.ensure(plan.program)
         plan = on_demand(plan)
         tables: dict[str, str] = dict(known)
         compiler = Compiler(plan.program.definitions, plan.needs, tables=tables)

@@ -16,7 +16,7 @@ from harken.engines.sqlite.indexes import Indexes
 from harken.engines.sqlite.layout import table_name
 from harken.engines.sqlite.sql_expressions import quote
 from harken.errors import StorageError
-from harken.ir.relations import Relation
+from harken.ir.relations import Relation, Role
 
 STALE_PART = 0.2
 STALE_ROWS = 1000
@@ -114,6 +114,9 @@ class Statistics:
         return known
 
     def _read(self, relation: Relation) -> Known:
+        if relation.role is Role.BEFORE:
+            assert isinstance(relation.of, Relation)
+            relation = relation.of
         rows = self.elsewhere(relation)
         if rows is not None:
             return Known(rows, stale_part=STALE_PART_ELSEWHERE)

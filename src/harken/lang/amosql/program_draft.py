@@ -194,6 +194,7 @@ class Draft:
             isinstance(literal, Atom)
             and not literal.negated
             and literal.relation.kind is not Kind.FOREIGN
+            and not literal.relation.past
             and any(
                 other == term and hierarchy.is_subtype(column.type, type_)
                 for other, column in zip(literal.terms, literal.relation.columns, strict=True)

@@ -30,7 +30,7 @@ from harken.ir.operations import (
 )
 from harken.ir.schema import Function, Schema, example
 from harken.ir.terms import Constant, Term, Variable
-from harken.lang.amosql import conditions, dispatch, syntax, transitive_closure
+from harken.lang.amosql import conditions, dispatch, past_values, syntax, transitive_closure
 from harken.lang.amosql.conditions import Alternatives
 from harken.lang.amosql.overload_resolution import Argument, resolve, unknown_function
 from harken.lang.amosql.program_draft import Branch, Declared, Draft
@@ -197,6 +197,9 @@ class Translator:
             )
         if node.function == "tclose":
             return transitive_closure.translate(self, node, scope)
+        past = past_values.find(self, node)
+        if past is not None:
+            return past(self, node, scope)
         literals, terms = self.values(node.arguments, scope)
         return self.apply(node.function, terms, literals, node.span, node.qualifier)
 

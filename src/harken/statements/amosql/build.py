@@ -16,6 +16,7 @@ from harken.engines.protocol import Engine
 from harken.errors import Span, TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Literal
+from harken.ir.past_relations import STATEMENT, TRANSACTION, since_statement
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Constant, Parameter, Term
 from harken.lang.amosql import syntax
@@ -31,12 +32,14 @@ from harken.lang.amosql.translate import (
 )
 from harken.planner.prepare import prepare
 from harken.statements.amosql import steps
+from harken.statements.amosql.result_labels import labels_of
 from harken.statements.amosql.updates import Target, find_target
 from harken.statements.statement_errors import (
     counted,
     how_to_convert,
     named_twice,
     no_local,
+    no_old_values,
     not_inside,
     outside,
 )
@@ -53,13 +56,16 @@ class Builder:
         interface: InterfaceTypes = no_interface_variables,
         function: Function | None = None,
         rule: bool = False,
+        since: str = TRANSACTION,
     ) -> None:
-        """For the action of a `rule`, the function is the procedure that runs it."""
+        """For the action of a `rule`, the function is the procedure that runs it. Old values are
+        those `since` the transaction, or the statement, began."""
         self._engine = engine
         self._catalog = catalog
         self._interface = interface
         self._function = function
         self._rule = rule
+        self._since = since
         self._targets: dict[str, Target] = {}
         self._procedures: dict[str, steps.Procedure] = {}
         self.called: set[str] = set()
@@ -118,7 +124,7 @@ class Builder:
             return call
         query = as_statement_query(node.expression)
         evaluation = self.query(query, scope)
-        return steps.ShowRows(evaluation, self._labels(query, len(evaluation.types)))
+        return steps.ShowRows(evaluation, labels_of(query, len(evaluation.types), self._catalog))
 
     def _update(self, node: syntax.Update, scope: Scope) -> steps.CompiledStep:
         translator = self._translator()
@@ -338,7 +344,7 @@ class Builder:
         """The compiled body of a procedure; bodies are built when first called."""
         known = self._procedures.get(function.id)
         if known is None:
-            builder = Builder(self._engine, self._catalog, function=function)
+            builder = Builder(self._engine, self._catalog, function=function, since=self._since)
             builder.share(self)
             known = builder.procedure_body(function, syntax_of(function))
             self._procedures[function.id] = known
@@ -433,8 +439,12 @@ class Builder:
         relation = translator.draft.query_relation("query", (), branches, bag)
         translator.draft.define(relation, (), branches)
         program = assemble(relation, translator.draft.auxiliaries.values(), self._catalog)
+        if self._since == STATEMENT:
+            program = since_statement(program)
         plan = prepare(program, self._catalog.hierarchy)
         query = self._engine.compile(plan)
+        if self._function is None and (late := self._engine.histories.began_late(plan.program)):
+            raise no_old_values(late)
         types = tuple(column.type for column in relation.columns)
         sources = tuple(translator.draft.parameters.sources)
         return Evaluation(types, sources, None, query, self._catalog.home)
@@ -464,25 +474,6 @@ class Builder:
                 hint="objects are of types made with `create type`",
             )
         return type_
-
-    def _labels(self, query: syntax.Query, width: int) -> tuple[str, ...]:
-        names: list[str] = []
-        for item in query.items:
-            match item:
-                case syntax.Name(name=name) | syntax.InterfaceVariable(name=name):
-                    names.append(name)
-                case syntax.Call(function=name):
-                    results = self._result_names(name)
-                    names += results if len(results) > 1 else [name]
-                case _:
-                    names.append(f"column{len(names) + 1}")
-        if len(names) == width:
-            return tuple(names)
-        return tuple(f"column{i + 1}" for i in range(width))
-
-    def _result_names(self, name: str) -> list[str]:
-        overloads = self._catalog.overloads(name)
-        return [column.name for column in overloads[0].results] if overloads else [name]
 
 
 def syntax_of(function: Function) -> syntax.CreateFunction:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from harken.consumers.rules.definition import CompiledRule, Rule
 from harken.consumers.rules.rules import Rules
 from harken.database.catalog import Catalog
+from harken.database.dependency_order import dependents_in_order
 from harken.database.function_tables import asked_below
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
@@ -23,12 +24,14 @@ from harken.ir.clauses import (
     canonical,
     rename_relations,
 )
+from harken.ir.past_relations import STATEMENT, before, made_of, reads_past, since_statement
 from harken.ir.relations import Column, Kind, Relation, Role, Semantics
 from harken.ir.safety import required_inputs
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Variable
 from harken.lang.amosql import syntax
 from harken.lang.amosql.parser import parse_statement
+from harken.lang.amosql.past_values import NAMED as PAST_VALUES
 from harken.lang.amosql.program_draft import Declared, Draft
 from harken.lang.amosql.scope import Local, Scope
 from harken.lang.amosql.translate import Translator
@@ -150,6 +153,8 @@ def compile_rule(
         assert isinstance(parsed, syntax.CreateRule)
         node = parsed
     program, translator = _condition_program(rule, node, catalog)
+    if rule.since == STATEMENT:
+        program = since_statement(program)
     called = translator.draft.called | {event.function for event in node.events}
     mentioned = set(translator.draft.mentioned)
     mentioned |= {column.type.name for column in (*rule.parameters, *rule.variables)}
@@ -159,6 +164,8 @@ def compile_rule(
         rule=rule,
         program=program,
         build_action=lambda: compile_action(rule, statement, engine, catalog)[0],
+        keep_histories=lambda: _keep_histories(rule, statement, engine, catalog),
+        strategy="external" if reads_past(program) else "auto",
         dependencies=Dependencies(frozenset(called), surrogates),
         events=tuple(_event(event, program, catalog) for event in node.events),
     )
@@ -168,11 +175,41 @@ def compile_action(
     rule: Rule, node: syntax.Statement, engine: Engine, catalog: Catalog
 ) -> tuple[steps.CompiledStep, Dependencies]:
     """The steps of the action, with the condition's variables as its locals."""
-    builder = Builder(engine, catalog, function=_as_procedure(rule), rule=True)
+    builder, scope = _builder_of(rule, engine, catalog)
+    return builder.statement(node, scope), builder.dependencies
+
+
+def _keep_histories(rule: Rule, node: syntax.Statement, engine: Engine, catalog: Catalog) -> None:
+    """Make the plans of an action that asks for old values, itself or in a procedure: from then on
+    the engine keeps the histories that they read."""
+    known = catalog.rules_that_call
+    asking = {each for name in PAST_VALUES for each in _asking(name, catalog)}
+    if not any(rule.name in known(name) for name in asking):
+        return
+    builder, scope = _builder_of(rule, engine, catalog)
+    builder.statement(node, scope)
+    waiting, seen = set(builder.dependencies.functions), set[str]()
+    while waiting:
+        name = waiting.pop()
+        seen.add(name)
+        for function in catalog.overloads(name):
+            if function.kind is FunctionKind.PROCEDURE and function.language == "amosql":
+                builder.procedure(function)
+                waiting |= catalog.dependencies(function.id).functions - seen
+
+
+def _asking(name: str, catalog: Catalog) -> set[str]:
+    return {name, *(each.name for each in dependents_in_order(catalog, name))}
+
+
+def _builder_of(rule: Rule, engine: Engine, catalog: Catalog) -> tuple[Builder, Scope]:
+    """What builds the action, with the variables of the condition as its locals."""
+    procedure = _as_procedure(rule)
+    builder = Builder(engine, catalog, function=procedure, rule=True, since=rule.since)
     scope = Scope()
     for column in (*rule.parameters, *rule.variables):
         scope.names[column.name] = Local(column.name, column.type)
-    return builder.statement(node, scope), builder.dependencies
+    return builder, scope
 
 
 def _event(event: syntax.Event, condition: Program, catalog: Catalog) -> CompiledEvent:
@@ -241,7 +278,8 @@ def name_condition(body: Relation, definitions: tuple[Definition, ...]) -> tuple
 
     def named(relation: Relation) -> Relation:
         if relation.id not in made:
-            return relation
+            is_past = relation.role is Role.BEFORE and made_of(relation).id in made
+            return before(named(made_of(relation))) if is_past else relation
         return replace(relation, name=f"{relation.name} {digest}")
 
     return tuple(rename_relations(each, named) for each in definitions)
