@@ -26,7 +26,7 @@ from harken.ir.clauses import (
     stored_relations,
     with_atoms,
 )
-from harken.ir.past_relations import PAST, history, made_of, reads_past, row_of, since_of
+from harken.ir.past_relations import PAST, history, made_of, reads_past, row_of
 from harken.ir.relations import COPIES, Kind, Relation, Role
 from harken.ir.strata import reachable
 from harken.ir.terms import Constant, Variable
@@ -63,7 +63,7 @@ def _rolled_back(definition: Definition, written: dict[str, Definition]) -> Defi
             return atom
         derived = replace(relation, kind=Kind.DERIVED)
         if derived.id not in written:
-            changes = history(made_of(relation), since_of(relation))
+            changes = history(made_of(relation), relation.since)
             rolled = rolled_back(made_of(relation), derived, changes)
             written.update({each.relation.id: each for each in rolled})
         return replace(atom, relation=derived)
@@ -83,7 +83,7 @@ def _from_history(relation: Relation, program: Program) -> dict[str, Definition]
         return {}
     change = differentiate(own, [each.id for each in stored])
     found = change.plus if sign > 0 else change.minus
-    histories = {delta(each).id: history(each, since_of(relation)) for each in stored}
+    histories = {delta(each).id: history(each, relation.since) for each in stored}
 
     def changed(atom: Atom) -> Atom:
         return replace(atom, relation=histories.get(atom.relation.id, atom.relation))
@@ -98,7 +98,7 @@ def _from_history(relation: Relation, program: Program) -> dict[str, Definition]
 
 
 def _of_stored(relation: Relation, of: Relation, sign: int) -> Definition:
-    row, changes = row_of(relation), history(of, since_of(relation))
+    row, changes = row_of(relation), history(of, relation.since)
     if of.is_set:
         body: tuple[Literal, ...] = (Atom(changes, (*row, Constant(sign, INTEGER))),)
         return Definition(relation, (Clause(Atom(relation, row), body),))

@@ -42,19 +42,20 @@ def before(relation: Relation, since: str = TRANSACTION) -> Relation:
     beginning is not known: an old value of an old value is the old value."""
     if relation.kind is Kind.FOREIGN or relation.role in PAST:
         return relation
-    return relation.variant(Role.BEFORE, f"{since} old {relation.name}", past=True)
+    return relation.variant(Role.BEFORE, f"old {relation.name}", past=True, since=since)
 
 
 def history(relation: Relation, since: str = TRANSACTION) -> Relation:
     """The net change of a stored relation since the transaction, or the statement, began."""
     return relation.variant(
         Role.HISTORY,
-        f"{since} Δ{relation.name}",
+        f"Δ{relation.name}",
         columns=(*relation.columns, Column("weight", INTEGER)),
         kind=Kind.STORED,
         semantics=Semantics.SET,
         key=tuple(range(relation.arity)),
         past=True,
+        since=since,
     )
 
 
@@ -62,18 +63,15 @@ def net_change(relation: Relation, sign: int, since: str = TRANSACTION) -> Relat
     """delta_plus or delta_minus: the rows that a relation gained or lost since then; of a bag, each
     as often as that."""
     role, name = (Role.NET_GAIN, "delta_plus") if sign > 0 else (Role.NET_LOSS, "delta_minus")
+    named = f"{name} {relation.name}"
     return relation.variant(
-        role, f"{since} {name} {relation.name}", kind=Kind.DERIVED, inputs=0, key=None, past=True
+        role, named, kind=Kind.DERIVED, inputs=0, key=None, past=True, since=since
     )
 
 
 def made_of(relation: Relation) -> Relation:
     assert isinstance(relation.of, Relation), relation.id
     return relation.of
-
-
-def since_of(relation: Relation) -> str:
-    return relation.name.split(" ", 1)[0]
 
 
 def in_the_past(literal: Literal) -> Literal:
@@ -91,7 +89,7 @@ def in_the_past(literal: Literal) -> Literal:
 def past_definition(relation: Relation, present: Definition | None) -> Definition:
     """The definition of a derived relation of the past; `present` is that of what it was made of,
     if that is derived."""
-    since = since_of(relation)
+    since = relation.since
     if relation.role is Role.BEFORE:
         assert present is not None
         return replace(
@@ -133,7 +131,7 @@ def _part(relation: Relation, what: str) -> Relation:
 def parts_of(relation: Relation) -> Iterator[Definition]:
     """The definitions that the net change of a bag is made with."""
     if relation.role in (Role.NET_GAIN, Role.NET_LOSS) and not relation.is_set:
-        now, then = made_of(relation), before(made_of(relation), since_of(relation))
+        now, then = made_of(relation), before(made_of(relation), relation.since)
         if relation.role is Role.NET_LOSS:
             now, then = then, now
         row = row_of(relation)
@@ -155,13 +153,12 @@ def since_statement(program: Program) -> Program:
 
     def named(relation: Relation) -> Relation:
         if relation.role in PAST:
-            name = relation.name.replace(TRANSACTION, STATEMENT, 1)
-            return replace(relation, name=name, of=named(made_of(relation)))
+            return replace(relation, since=STATEMENT, of=named(made_of(relation)))
         if relation.id not in reading or relation == program.goal:
             return relation
         if relation.role is Role.PLAIN:
-            return relation.variant(Role.AUXILIARY, f"{STATEMENT} {relation.name}")
-        return replace(relation, name=f"{STATEMENT} {relation.name}")
+            return relation.variant(Role.AUXILIARY, relation.name, since=STATEMENT)
+        return replace(relation, name=f"{relation.name} of the statement")
 
     changed = [rename_relations(each, named) for each in program.definitions.values()]
     return Program(program.goal, {each.relation.id: each for each in changed})

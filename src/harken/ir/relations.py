@@ -114,6 +114,8 @@ class Relation:
     in_rounds: bool = False
     role: Role = field(default=Role.PLAIN, repr=False)
     of: Relation | str | None = field(default=None, repr=False)
+    since: str = field(default="", repr=False)
+    """Of a relation of the past: whether of the `transaction` or of the `statement`."""
     nulls: frozenset[int] = field(init=False, repr=False)
     """The columns that may be NULL: types do not tell themselves apart by that, relations do."""
     made: str = field(init=False, compare=False)
@@ -139,7 +141,8 @@ class Relation:
         if self.role is Role.PLAIN:
             return ""
         if isinstance(self.of, Relation):
-            return f":{self.role.value}{self.of.made}"
+            since = f" of {self.since}" if self.since else ""
+            return f":{self.role.value}{since}{self.of.made}"
         return f":{self.role.value}[{self.of}]" if self.of else f":{self.role.value}"
 
     def variant(self, role: Role, name: str, **fields: Any) -> Relation:

@@ -19,7 +19,7 @@ from harken.engines.sqlite.layout import table_name
 from harken.engines.sqlite.table_names import stored_name
 from harken.errors import SafetyFault
 from harken.ir.clauses import Program
-from harken.ir.past_relations import made_of, since_of
+from harken.ir.past_relations import made_of
 from harken.ir.relations import Relation
 
 
@@ -44,7 +44,7 @@ class History(CapturedDelta):
     @property
     def _trigger_table(self) -> str:
         """No table that a user names has a colon after its bracket."""
-        return f"{table_name(self.relation)}:{since_of(self.change)}"
+        return f"{table_name(self.relation)}:{self.change.since}"
 
     @property
     def fits(self) -> bool:
@@ -91,7 +91,7 @@ class Histories:
     def forget(self, since: str) -> None:
         """The transaction, or the statement, is over: from now on all old values are new ones."""
         for each in self._known.values():
-            if since_of(each.change) == since:
+            if each.change.since == since:
                 each.clear()
                 each.began_late = False
 
