@@ -13,7 +13,7 @@ from harken.database.evaluation import decode_rows
 from harken.database.runtime import Runtime
 from harken.database.system import ACTIVATED, is_activations, is_parameters
 from harken.errors import HarkenError
-from harken.ir.past_relations import STATEMENT, TRANSACTION
+from harken.ir.past_relations import STATEMENT
 from harken.ir.relations import Relation, Role
 from harken.ir.schema import Function
 from harken.maintenance.watched import WatchedView
@@ -154,8 +154,7 @@ class Reactions:
             consumer.before_commit()
         self.network.clock.before_commit()
         self.network.chooser.store.write()
-        for since in (STATEMENT, TRANSACTION):
-            self._runtime.engine.histories.forget(since)
+        self._runtime.engine.histories.forget()
 
     def after_commit(self) -> None:
         for consumer in self._overriding["after_commit"]:

@@ -138,8 +138,8 @@ class Histories(Protocol):
     def began_late(self, program: Program) -> Relation | None:
         """A relation of which the open transaction does not know all changes."""
 
-    def forget(self, since: str) -> None:
-        """The transaction, or the statement, is over."""
+    def forget(self, since: str | None = None) -> None:
+        """The transaction, or only the statement, is over."""
 
     def follow(self) -> None:
         """Tables may have come, gone, or been rolled back."""

@@ -88,10 +88,10 @@ class Histories:
                 return known.relation
         return None
 
-    def forget(self, since: str) -> None:
-        """The transaction, or the statement, is over: from now on all old values are new ones."""
+    def forget(self, since: str | None = None) -> None:
+        """The transaction, or only the statement, is over: its old values are no more."""
         for each in self._known.values():
-            if each.change.since == since:
+            if since is None or each.change.since == since:
                 each.clear()
                 each.began_late = False
 
