@@ -5,6 +5,7 @@ upwards."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 
 from harken.api.network_report import NodeExplanation
@@ -17,49 +18,89 @@ _STYLE = (
     "text { font: 13px sans-serif; fill: #222; text-anchor: middle } "
     ".small { font-size: 11px; fill: #666 } "
     ".level { font-size: 11px; fill: #999; text-anchor: start } "
-    "rect { fill: #f7f7fb; stroke: #445; stroke-width: 1.2 } "
+    "rect, ellipse { fill: #f7f7fb; stroke: #445; stroke-width: 1.2 } "
     ".condition { fill: #eef5ea } .derived { fill: #fdf6e3 } "
     "line { stroke: #778; stroke-width: 1.2 }"
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A node: what is written in it, on which level it stands, and what it is made from."""
+
+    id: str
+    level: int
+    title: str
+    about: str
+    below: tuple[str, ...]
+    kind: str
+    """condition, derived, or stored"""
+    is_round: bool = False
+    notes: Mapping[str, str] | None = None
+    """What is written above a node below."""
+
+
 def draw(network: Sequence[NodeExplanation], carried: Mapping[str, int]) -> str:
     """An SVG document. `carried` is the number of differentials that read the change of each
     influent."""
-    levels: dict[int, list[NodeExplanation]] = {}
-    for node in network:
-        levels.setdefault(node.level, []).append(node)
-    widest = max(len(nodes) for nodes in levels.values())
+    differentials = {name: _differentials(number) for name, number in carried.items()}
+    return draw_groups(
+        {
+            "": [
+                Box(
+                    id=node.id,
+                    level=node.level,
+                    title=f"Δ{node.id}",
+                    about=f"level {node.level}, {_about(node)}",
+                    below=tuple(node.influents),
+                    kind={"condition": "condition", "stored": "stored"}.get(node.kind, "derived"),
+                    notes=differentials if node.kind == "condition" else None,
+                )
+                for node in network
+            ]
+        }
+    )
+
+
+def draw_groups(groups: Mapping[str, Sequence[Box]]) -> str:
+    """Each group of boxes with its title, one below the other."""
+    widest, top, parts = 0.0, 0.0, list[str]()
+    for title, boxes in groups.items():
+        width, height, drawn = _group(boxes)
+        if title:
+            parts.append(_text(MARGIN, top + 20, title, "level"))
+        parts += [f'<g transform="translate(0 {top})">', *drawn, "</g>"]
+        widest, top = max(widest, width), top + height
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{widest}" height="{top}" '
+        f'viewBox="0 0 {widest} {top}">'
+    )
+    return "\n".join([head, f"<style>{_STYLE}</style>", *parts, "</svg>"])
+
+
+def _group(boxes: Sequence[Box]) -> tuple[float, float, list[str]]:
+    """Width, height and shapes."""
+    levels: dict[int, list[Box]] = {}
+    for box in boxes:
+        levels.setdefault(box.level, []).append(box)
+    widest = max(len(row) for row in levels.values())
     width = 2 * MARGIN + widest * (BOX_WIDTH + GAP) - GAP
     order = sorted(levels, reverse=True)
     height = 2 * MARGIN + len(order) * BOX_HEIGHT + (len(order) - 1) * LEVEL_GAP
     places: dict[str, tuple[float, float]] = {}
     for row, level in enumerate(order):
-        nodes = levels[level]
-        used = len(nodes) * (BOX_WIDTH + GAP) - GAP
-        for column, node in enumerate(nodes):
+        used = len(levels[level]) * (BOX_WIDTH + GAP) - GAP
+        for column, box in enumerate(levels[level]):
             left = (width - used) / 2 + column * (BOX_WIDTH + GAP)
-            places[node.id] = (left, MARGIN + row * (BOX_HEIGHT + LEVEL_GAP))
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}">',
-        f"<style>{_STYLE}</style>",
-    ]
-    for node in network:
-        for influent in node.influents:
-            parts += _line(places[influent], places[node.id])
-            if node.kind == "condition" and influent in carried:
-                left, top = places[influent]
-                parts.append(
-                    _text(
-                        left + BOX_WIDTH / 2,
-                        top - 12,
-                        _differentials(carried[influent]),
-                        "small",
-                    )
-                )
-    parts += [line for node in network for line in _box(node, *places[node.id])]
-    return "\n".join([*parts, "</svg>"])
+            places[box.id] = (left, MARGIN + row * (BOX_HEIGHT + LEVEL_GAP))
+    parts: list[str] = []
+    for box in boxes:
+        for below in box.below:
+            parts += _line(places[below], places[box.id])
+            if box.notes is not None and below in box.notes:
+                left, top = places[below]
+                parts.append(_text(left + BOX_WIDTH / 2, top - 12, box.notes[below], "small"))
+    return width, height, parts + [line for box in boxes for line in _shape(box, *places[box.id])]
 
 
 def _differentials(number: int) -> str:
@@ -72,14 +113,23 @@ def _line(below: tuple[float, float], above: tuple[float, float]) -> list[str]:
     return [f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>']
 
 
-def _box(node: NodeExplanation, left: float, top: float) -> list[str]:
+def _shape(box: Box, left: float, top: float) -> list[str]:
     centre = left + BOX_WIDTH / 2
-    kind = {"condition": "condition", "stored": "stored"}.get(node.kind, "derived")
+    if box.is_round:
+        middle = top + BOX_HEIGHT / 2
+        shape = (
+            f'<ellipse class="{box.kind}" cx="{centre}" cy="{middle}" rx="{BOX_WIDTH / 2}" '
+            f'ry="{BOX_HEIGHT / 2}"/>'
+        )
+    else:
+        shape = (
+            f'<rect class="{box.kind}" x="{left}" y="{top}" width="{BOX_WIDTH}" '
+            f'height="{BOX_HEIGHT}" rx="6"/>'
+        )
     return [
-        f'<rect class="{kind}" x="{left}" y="{top}" width="{BOX_WIDTH}" height="{BOX_HEIGHT}" '
-        'rx="6"/>',
-        _text(centre, top + 20, _shortened(f"Δ{node.id}")),
-        _text(centre, top + 36, f"level {node.level}, {_about(node)}", "small"),
+        shape,
+        _text(centre, top + 20, _shortened(box.title)),
+        _text(centre, top + 36, _shortened(box.about), "small"),
     ]
 
 

@@ -15,13 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import count
 
+from harken.api.program_notation import atom_text, columns_text, delta_text, join_text, joined_text
 from harken.calculus.autonomy import Change, changes_of, criterion
 from harken.calculus.influence import InfluenceGraph
 from harken.calculus.profitable_relations import Profitable
 from harken.calculus.rule_annotations import AnnotatedProgram, EffectAnnotation, RuleAnnotation
-from harken.calculus.rule_formulas import Bases, Formula, Occurrence
+from harken.calculus.rule_formulas import Bases, Occurrence
 from harken.ir.productions import Firing
-from harken.ir.terms import Constant, Term, Variable
+from harken.ir.terms import Variable
 
 
 def explain_program(program: AnnotatedProgram, bases: Bases) -> str:
@@ -78,23 +79,23 @@ def _subexpression(
 ) -> Iterator[str]:
     """The expression with its flags, and how each relevant change brings it up to date."""
     producer = each.producer
-    joined = _join(producer)
+    joined = join_text(producer)
     changing = any(changes_of(o, rule.changes, bases) for o in producer.literals)
     kept = producer.variables if changing else producer.variables & _read(each, rule)
-    columns = _columns(producer, kept)
+    columns = columns_text(producer, kept)
     inner = joined if changing else f"Π{columns}({joined})"
-    flags = "".join(f" ⟕ {_atom(o)}" for o in each.filters)
+    flags = "".join(f" ⟕ {atom_text(o)}" for o in each.filters)
     yield f"{name} = {inner}{flags}"
     for occurrence in producer.literals:
         for change in changes_of(occurrence, rule.changes, bases):
             way = criterion(producer, occurrence, change, rule.changes)
-            sign, delta = ("+" if way == 3 else "-"), _delta(change, occurrence)
+            sign, delta = ("+" if way == 3 else "-"), delta_text(change, occurrence)
             stored = f"Π{columns} {table}" if way == 3 else table
             yield f"∂{name}{sign}/∂{change} = {stored} ⋈ {delta}"
     for occurrence in each.filters:
         for change in changes_of(occurrence, rule.changes, bases):
             flag = "true" if change.inserts else "false"
-            delta = _delta(change, occurrence)
+            delta = delta_text(change, occurrence)
             yield (
                 f"∂{name}+/∂{change} = (Π{columns} {table} ⋈ {delta}) × "
                 f"{{f_{occurrence.name}={flag}}}"
@@ -124,7 +125,7 @@ def _effect(
     number: int,
 ) -> Iterator[str]:
     token = effect.token
-    columns = "{" + ",".join(_term(term) for term in token.head.terms) + "}"
+    columns = "{" + ",".join(map(str, token.head.terms)) + "}"
     used: set[Occurrence] = set()
     parts: list[str] = []
     for place in effect.reads:
@@ -138,7 +139,7 @@ def _effect(
         used |= {o for o in each.filters if o in token.formula.literals}
         parts.append(f"σ[{', '.join(tests)}] {tables[place]}" if tests else tables[place])
     left = [o for o in token.formula.literals if o not in used]
-    body = _joined(parts, left)
+    body = joined_text(parts, left)
     target = f"{token.head.sign}{token.head.relation.name}"
     yield f"e{number} = OT({rule.name}, {target}) = Π{columns}({body})"
     yield from _effect_changes(effect, rule, tables, left, columns, bases, number)
@@ -158,10 +159,10 @@ def _effect_changes(
         yield f"∂e{number} = ∅"
         return
     for place in effect.reads:
-        rest = _joined([f"Δ+{tables[place]}"], left)
+        rest = joined_text([f"Δ+{tables[place]}"], left)
         yield f"∂e{number}+/∂{tables[place]} = Π{columns}({rest})"
         if effect.materialise:
-            rest = _joined([f"Δ-{tables[place]}"], left)
+            rest = joined_text([f"Δ-{tables[place]}"], left)
             yield f"∂e{number}-/∂{tables[place]} = Π{columns}({rest})"
     for occurrence in left:
         for change in changes_of(occurrence, rule.changes, bases):
@@ -169,52 +170,6 @@ def _effect_changes(
             if not (adds or effect.materialise):
                 continue
             others = [o for o in left if o is not occurrence]
-            parts = [tables[place] for place in effect.reads] + [_delta(change, occurrence)]
+            parts = [tables[place] for place in effect.reads] + [delta_text(change, occurrence)]
             sign = "+" if adds else "-"
-            yield f"∂e{number}{sign}/∂{change} = Π{columns}({_joined(parts, others)})"
-
-
-# --- notation --------------------------------------------------------------------------------
-
-
-def _join(formula: Formula) -> str:
-    return _joined([], formula.literals)
-
-
-def _joined(parts: Sequence[str], literals: Sequence[Occurrence]) -> str:
-    positive = [*parts, *(_atom(o) for o in literals if not o.negated)]
-    negative = [f" ¬⋈ {_atom(o)}" for o in literals if o.negated]
-    return " ⋈ ".join(positive) + "".join(negative)
-
-
-def _atom(occurrence: Occurrence) -> str:
-    """`σ[2="alpha"] A(x,_,y)`: columns are counted from 1, as in the paper."""
-    constants = [
-        f"{occurrence.name}.{i}={term}"
-        for i, term in enumerate(occurrence.terms, start=1)
-        if isinstance(term, Constant)
-    ]
-    terms = ",".join(
-        "_" if isinstance(term, Constant) or term in occurrence.local else _term(term)
-        for term in occurrence.terms
-    )
-    selection = f"σ[{', '.join(constants)}] " if constants else ""
-    return f"{selection}{occurrence.name}({terms})"
-
-
-def _delta(change: Change, occurrence: Occurrence) -> str:
-    sign, written = "+" if change.inserts else "-", _atom(occurrence)
-    selection, _, atom = written.rpartition("] ")
-    return f"{selection}] Δ{sign}{atom}" if selection else f"Δ{sign}{atom}"
-
-
-def _term(term: Term) -> str:
-    return str(term)
-
-
-def _columns(formula: Formula, kept: frozenset[Variable]) -> str:
-    """The variables of a formula in the order in which they are met."""
-    found = dict.fromkeys(
-        term for each in formula.positive for term in each.terms if isinstance(term, Variable)
-    )
-    return "{" + ",".join(str(each) for each in found if each in kept) + "}"
+            yield f"∂e{number}{sign}/∂{change} = Π{columns}({joined_text(parts, others)})"

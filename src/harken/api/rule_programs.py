@@ -12,9 +12,21 @@ from dataclasses import dataclass, field
 
 from harken.api.internals import Internals
 from harken.api.program_explanation import explain_program
+from harken.api.program_networks import (
+    COSMA,
+    NetworkNode,
+    comparison,
+    network_of,
+    network_picture,
+    network_text,
+    stored_by_cosma,
+)
+from harken.calculus.rule_annotations import RuleAnnotation
 from harken.consumers.programs.cycle import Candidate, Choose
 from harken.database.arguments import check_callable, check_flag, check_text, check_whole
 from harken.database.exclusive import SessionLock, exclusive
+from harken.errors import NameFault
+from harken.maintenance.materialisation import CHOICES, POLICIES, Parts
 from harken.statements.datalog.session import DatalogSession, ProgramWishes, SourceProgram
 
 
@@ -54,9 +66,33 @@ class RuleProgram:
     @exclusive
     def explain(self) -> str:
         """What its rules do to each other, and what COSMA would store for each of them, in the
-        layout of the paper."""
+        layout of the paper; then what the other policies would store."""
         self._internals.check_open()
-        return explain_program(*self._session.annotated(self._source))
+        annotated, bases = self._session.annotated(self._source)
+        lines = [explain_program(annotated, bases), "", "What each policy stores:"]
+        for rule in annotated.rules:
+            stored = {each: self._parts(rule, each) for each in POLICIES}
+            lines += [f"  {line}" for line in comparison(rule, stored)]
+        return "\n".join(lines)
+
+    @exclusive
+    def network(self, materialise: str = "cosma", format: str = "text") -> str:
+        """The discrimination network of each rule under a policy (`rete`, `treat`, `atreat` or
+        `cosma`): what is stored and what is computed from it. `format` is `text` or `svg`."""
+        _check_one_of(materialise, POLICIES, "the policy")
+        _check_one_of(format, ("text", "svg"), "the format")
+        self._internals.check_open()
+        annotated, _ = self._session.annotated(self._source)
+        networks: dict[str, list[NetworkNode]] = {}
+        for rule in annotated.rules:
+            name = rule.name if rule.name not in networks else f"{rule.name} ({len(networks)})"
+            networks[name] = network_of(rule, materialise, self._parts(rule, materialise))
+        return network_picture(networks) if format == "svg" else network_text(networks)
+
+    def _parts(self, rule: RuleAnnotation, policy: str) -> Parts:
+        if policy == COSMA:
+            return stored_by_cosma(rule.subexpressions)
+        return CHOICES[policy](rule, self._session.estimates())
 
     @exclusive
     def run(
@@ -89,3 +125,9 @@ class RuleProgram:
         wishes = ProgramWishes(limit, picked, lines.append if trace else None, materialise)
         found = self._session.fire(self._source, wishes)
         return ProgramRun(found.total, dict(found.of), lines, found.policy, found.stored_rows)
+
+
+def _check_one_of(value: object, allowed: Sequence[str], what: str) -> None:
+    check_text(value, what)
+    if value not in allowed:
+        raise NameFault(f"{what} is one of {', '.join(allowed)}, not {value!r}", code="bad-value")

@@ -62,12 +62,23 @@ def explain(
     format: Annotated[
         ExplainFormat, typer.Option("--format", help="The output format.")
     ] = ExplainFormat.TEXT,
+    materialise: Annotated[
+        str | None,
+        typer.Option(
+            "--materialise",
+            help="Of a program: its network under rete, treat, atreat or cosma.",
+        ),
+    ] = None,
 ) -> None:
     """Show what a view or rule reads, how its changes are found, and what is stored for it; of a
     program of production rules, what its rules do to each other and what is worth storing."""
     if Path(name).suffix == ".dl" and db == ":memory:":
         with reported(Format.TEXT, lambda: name), harken.connect() as database:
-            print(database.program(read_program(name).text).explain())
+            program = database.program(read_program(name).text)
+            if materialise is None and format is not ExplainFormat.SVG:
+                print(program.explain())
+            else:
+                print(program.network(materialise or "cosma", format.value))
         return
     with harken.connect(db, read_only=True, spark=command_line_spark) as database:
         print(database.explain(name, verbose=verbose, format=format.value))

@@ -28,6 +28,7 @@ from harken.lang.datalog.components import components_of, expand
 from harken.lang.datalog.inlining import write_out, written_out
 from harken.lang.datalog.known_relations import KnownRelation, relation_named
 from harken.lang.datalog.parser import Program, parse
+from harken.maintenance.materialisation import Estimates
 from harken.statements.datalog import files
 from harken.statements.datalog.declarations import Schema, ignored
 from harken.statements.datalog.facts import Facts, located
@@ -171,8 +172,11 @@ class DatalogSession:
     def annotated(self, source: SourceProgram) -> tuple[AnnotatedProgram, Bases]:
         """What the analysis says of a program."""
         compiled = compile_program(source.written, self.runtime)
-        estimates = estimates_of(self.runtime.engine.statistics)
-        return annotation_of(compiled, estimates), formulas_and_bases(compiled)[1]
+        return annotation_of(compiled, self.estimates()), formulas_and_bases(compiled)[1]
+
+    def estimates(self) -> Estimates:
+        """How many rows literals have, for what is worth storing."""
+        return estimates_of(self.runtime.engine.statistics)
 
     def materialised(self, program: CompiledProgram, policy: str) -> CompiledProgram:
         """The program with what a policy stores for it."""
