@@ -56,6 +56,10 @@ class AnswerView(SharedView):
     def may_fail(self) -> bool:
         return True
 
+    @property
+    def is_looked_at(self) -> bool:
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -157,6 +161,11 @@ class AnswerPlaces:
         """The queries whose changes a view finds."""
         place = self._places.get(view.name)
         return [] if place is None else sorted(place.members)
+
+    def view_of(self, number: int) -> AnswerView | None:
+        """The view that finds the changes of a query, if they are followed."""
+        place = self._places.get(self._at.get(number, ""))
+        return None if place is None else place.view
 
     def hold(self, wanted: dict[int, Selection]) -> None:
         """Follow exactly these queries."""

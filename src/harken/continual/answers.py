@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
+from harken.continual.answer_changes import Difference, Received, difference_of
+from harken.continual.answer_choices import AnswerChoices, Followed, in_words
 from harken.continual.answer_places import AnswerPlaces, Selection, Selections, summed
 from harken.continual.answer_records import FAILING, LOST, AnswerRecords
 from harken.continual.compiled_queries import CompiledQuery, Compiler, LiftedCompiler
@@ -22,43 +23,16 @@ from harken.continual.installed_queries import InstalledQueries, InstalledQuery
 from harken.continual.triggered_rows import holding
 from harken.database.runtime import Runtime
 from harken.errors import HarkenError, IntegrityError
+from harken.ir.clauses import stored_relations
 from harken.ir.relations import Column, Relation
 from harken.ir.schema import Function
+from harken.maintenance.strategies import Strategy
 from harken.maintenance.watched import WatchedView
 from harken.planner.prepare import prepare
 from harken.propagation.consumer import IMMEDIATE, Consumer
 from harken.propagation.network import Network
 from harken.propagation.wave import ViewChange
 from harken.values.rows import Row
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """The change of an answer between two executions, as stored rows."""
-
-    plus: list[Row]
-    minus: list[Row]
-    size: int | None = None
-    """The rows of the whole answer, if they were counted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Received:
-    """A change that the network has found: the rows of each answer with their weights."""
-
-    rows: dict[int, Counter[Row]]
-    concerned: frozenset[int]
-    """The queries whose answers it is about, also those of which no row has changed."""
-    failed: bool
-    """Whether the view cannot be computed."""
-    whole: bool
-    """Whether these are all rows, because those before are unknown."""
-
-    def without(self, number: int) -> Received:
-        if number not in self.concerned:
-            return self
-        rows = {each: found for each, found in self.rows.items() if each != number}
-        return replace(self, rows=rows, concerned=self.concerned - {number})
 
 
 class Answers(Consumer):
@@ -96,6 +70,7 @@ class Answers(Consumer):
         """The views that are known to compile with the present catalog."""
         self._places = AnswerPlaces(runtime.engine, network, self)
         self._selections = Selections(runtime.catalog)
+        self.choices = AnswerChoices(runtime, network)
         self.lifted: LiftedCompiler = lambda text: None
         """Compiles queries that differ in constants at once."""
 
@@ -126,8 +101,12 @@ class Answers(Consumer):
     def _present(self, query: InstalledQuery) -> Counter[Row]:
         program = self.compiled(query).program
         plan = prepare(program, self._runtime.catalog.hierarchy)
+        connection = self._runtime.engine.connection
+        started = connection.working_time()
         self._runtime.engine.measure()
-        return Counter(self._runtime.engine.compile(plan).rows(()))
+        found = Counter(self._runtime.engine.compile(plan).rows(()))
+        self.choices.note_recomputed(query.number, connection.working_time() - started)
+        return found
 
     # --- watching ------------------------------------------------------------------------------
 
@@ -246,7 +225,36 @@ class Answers(Consumer):
     def forget_query(self, number: int) -> None:
         """In a transaction: the query is gone."""
         self.records.forget(number)
+        self.choices.forget(number)
         self._drop_received(number)
+
+    def choose(self, query: InstalledQuery) -> str:
+        """In the transaction of an execution: how the next difference is to be found."""
+        view = self._places.view_of(query.number)
+        node = None if view is None else self._network.graph.node(view.name)
+        made = self.choices.decide(
+            Followed(
+                query.number,
+                node,
+                1 if view is None else len(self._places.at(view)),
+                stored_relations(self.compiled(query).program),
+            )
+        )
+        if made is None:
+            return query.follows
+        return "differential" if made.strategy == Strategy.INCREMENTAL else "naive"
+
+    def explained(self, query: InstalledQuery) -> list[str]:
+        """How the difference of a query is found, and why."""
+        untold, strategy = self.compiled(query).untold, query.clauses.strategy
+        found = "the sum of the changes of its answer, as the network finds them"
+        if query.follows == "naive":
+            found = "its answer is recomputed and compared with that of the last execution"
+        if untold or strategy != "auto":
+            return [f"difference: {found} ({untold or f'STRATEGY {strategy}'})"]
+        made = self.choices.known(query.number)
+        why = "not compared yet" if made is None else in_words(made)
+        return [f"difference: {found}", f"decision: {why}"]
 
     # --- changes of the schema -----------------------------------------------------------------
 
@@ -481,18 +489,3 @@ class Answers(Consumer):
         weights.subtract(self.records.rows(query.number))
         self.records.add(query.number, weights)
         return difference_of(weights, size)
-
-
-def difference_of(weights: Counter[Row], size: int | None = None) -> Difference:
-    plus = Counter({row: weight for row, weight in weights.items() if weight > 0})
-    minus = Counter({row: -weight for row, weight in weights.items() if weight < 0})
-    return Difference(in_order(plus), in_order(minus), size)
-
-
-def in_order(rows: Counter[Row]) -> list[Row]:
-    """Sorted rows, NULL first."""
-
-    def place(row: Row) -> Row:
-        return tuple((value is not None, value) for value in row)
-
-    return sorted(rows.elements(), key=place)

@@ -11,7 +11,6 @@ together; the stop wins over the trigger.
 from __future__ import annotations
 
 import datetime
-import getpass
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
@@ -30,8 +29,14 @@ from harken.continual.installed_queries import (
 )
 from harken.continual.local_times import zone_named
 from harken.continual.query_clauses import Clauses, Delivery, OnSchedule
-from harken.continual.query_permissions import QueryPermissions
-from harken.continual.relative_triggers import AfterQuery, Delayed, RelativeTriggers, event_of
+from harken.continual.query_permissions import QueryPermissions, user_of_process
+from harken.continual.relative_triggers import (
+    AfterChanges,
+    AfterQuery,
+    Delayed,
+    RelativeTriggers,
+    event_of,
+)
 from harken.continual.time_triggers import TimeTriggers
 from harken.continual.trigger_kinds import INSTALLED, REQUEST, RETRY, SCHEDULE, Cause, Kinds
 from harken.database.due_work import CONTINUAL_QUERIES, Timers
@@ -102,7 +107,7 @@ class ContinualQueries:
         now = self.now
         zone = clauses.zone or str(self._runtime.settings["time_zone"])
         zone_named(zone)
-        owner = clauses.owner or self.permissions.user_name or _user()
+        owner = clauses.owner or self.permissions.user_name or user_of_process()
         query = InstalledQuery(
             number=number,
             id=f"cq{number}",
@@ -129,6 +134,8 @@ class ContinualQueries:
                 hint="leave out STRATEGY, or write STRATEGY naive",
             )
         naive = strategy == "naive" or bool(compiled.untold)
+        if strategy == "auto" and not isinstance(event_of(query.clauses.trigger), AfterChanges):
+            naive |= query.follows == "naive"
         if query.clauses.deliver is not None:
             for name in query.clauses.deliver.key:
                 if name not in compiled.names:
@@ -233,12 +240,8 @@ class ContinualQueries:
     def explained(self, query: InstalledQuery) -> list[str]:
         """What triggers a query and how its difference is found, in sentences."""
         kind = self.kinds.of(query.clauses.trigger)
-        compiled = self.answers.compiled(query)
-        said = "the sum of the changes of its answer, as the network finds them"
-        if query.follows == "naive":
-            why = compiled.untold or "STRATEGY naive"
-            said = f"its answer is recomputed and compared with that of the last execution ({why})"
-        return [*kind.explained(query), f"difference: {said}", f"stops {query.clauses.stop}"]
+        lines = self.answers.explained(query)
+        return [*kind.explained(query), *lines, f"stops {query.clauses.stop}"]
 
     def _forget(self, query: InstalledQuery) -> None:
         self._timers.clear(str(query.number))
@@ -416,15 +419,31 @@ class ContinualQueries:
         done = self._executor.next(query, cause)
         self.firings.clear(query.number, self.now)
         self.queries.write(done.query)
-        self.kinds.of(query.clauses.trigger).executed(done.query, done.execution.at)
+        now = self._choose_way(done.query)
+        self.kinds.of(query.clauses.trigger).executed(now, done.execution.at)
         if had_failed:
             text = (
                 f"The continual query {query.name} works again after {_times(had_failed)} failing."
             )
-            self._executor.tell(done.query, "recovered", done.execution.at, {"text": text})
-        self.relative.note_execution(done.query, done.execution.at)
-        self._after(done.query)
+            self._executor.tell(now, "recovered", done.execution.at, {"text": text})
+        self.relative.note_execution(now, done.execution.at)
+        self._after(now)
         return done.execution
+
+    def _choose_way(self, query: InstalledQuery) -> InstalledQuery:
+        """After an execution: find the next difference in the way that costs less."""
+        counts = isinstance(event_of(query.clauses.trigger), AfterChanges)
+        if query.clauses.strategy != "auto" or counts or self.answers.compiled(query).untold:
+            return query
+        follows = self.answers.choose(query)
+        if follows == query.follows:
+            return query
+        self.answers.switch(query)
+        made = replace(query, follows=follows)
+        self.queries.write(made)
+        self._changed(made)
+        self.answers.start(made.number)
+        return made
 
     def _failed(
         self, number: int, now: datetime.datetime, request: Cause | None, error: HarkenError
@@ -473,11 +492,3 @@ class ContinualQueries:
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
-
-
-def _user() -> str:
-    """Who runs this process."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return "operator"

@@ -12,7 +12,8 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harken.continual.answers import Answers, Difference, in_order
+from harken.continual.answer_changes import Difference, in_order
+from harken.continual.answers import Answers
 from harken.continual.compiled_queries import CompiledQuery
 from harken.continual.execution_log import (
     CHANGED,

@@ -9,6 +9,7 @@ Law: nothing reaches a user by a continual query that the user may not read.
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -84,3 +85,11 @@ class QueryPermissions:
 
 def _for_operators(what: str, span: Span | None) -> NotPermitted:
     return NotPermitted(f"{what}, so it is for operators", "leave it out, or ask an operator", span)
+
+
+def user_of_process() -> str:
+    """Who runs this process."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "operator"

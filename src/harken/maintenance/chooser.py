@@ -31,6 +31,7 @@ from harken.ir.relations import Relation
 from harken.maintenance import capacities, tuning
 from harken.maintenance.decisions import Decision, DecisionLog, DecisionReason, TakenDecision
 from harken.maintenance.kept_budget import KeptBudget
+from harken.maintenance.looks import FollowingTimes
 from harken.maintenance.materialisation import Materialisation
 from harken.maintenance.measurement_store import MeasurementStore
 from harken.maintenance.measurements import Case, Experience
@@ -82,6 +83,8 @@ class Chooser:
         self._is_experienced = False
         self.log = DecisionLog()
         self.settled: dict[frozenset[str], _Settled] = {}
+        self.following: dict[str, FollowingTimes] = {}
+        """How long following took, for the views that are looked at from time to time."""
 
     @property
     def is_experienced(self) -> bool:
@@ -257,6 +260,23 @@ class Chooser:
         self.note_measured(node, known)
         self.settled.clear()
         self.raise_version()
+
+    # --- looks ---------------------------------------------------------------------------------
+
+    def following_seconds(self, node: Node, recompute_seconds: float) -> tuple[float, bool]:
+        """The seconds that a transaction of the usual size takes to be followed, and whether they
+        were measured; else the cost model says what part of recomputing it takes."""
+        known = self.following.get(node.id)
+        if known is not None and known.waves:
+            return known.mean, True
+        updates = self.statistics.updates
+        sizes = {
+            name: max(1, round(updates[name].lately)) if name in updates else 1
+            for name in node.part.influents
+        }
+        costs = self.costs(node)
+        part = costs.by_differentials(sizes) / max(1.0, costs.whole)
+        return part * recompute_seconds, False
 
     # --- estimates -------------------------------------------------------------------------
 

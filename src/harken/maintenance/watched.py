@@ -98,6 +98,12 @@ class WatchedView(ABC):
         return False
 
     @property
+    def is_looked_at(self) -> bool:
+        """Whether its consumer wants the change between two looks, of many transactions: then it
+        may cost less to recompute it at a look."""
+        return False
+
+    @property
     def stored(self) -> Relation | None:
         """The relation that the network stores its rows in, if it is materialised."""
         return None

@@ -88,6 +88,7 @@ class Graph:
         """Called before a view over the clock is connected."""
         self.version = 0
         """It is increased by every change of the graph."""
+        self._looks = 0
         self.redefined: set[str] = set()
         """The views that the open transaction redefined. The next propagation compares all their
         rows with the stored ones."""
@@ -95,6 +96,11 @@ class Graph:
     @property
     def is_empty(self) -> bool:
         return not self.nodes
+
+    @property
+    def has_looks(self) -> bool:
+        """Whether any view is looked at from time to time."""
+        return self._looks > 0
 
     def __contains__(self, name: str) -> bool:
         return name in self.nodes
@@ -132,6 +138,7 @@ class Graph:
             self.prepare_clock()
         with self._engine.connection.watch.shielded():
             others = self._sharing.remove(name) if name in self.nodes else set()
+            self._looks += view.is_looked_at and name not in self.nodes
             others |= self._sharing.add(name, view.program)
             if not self._special.noticed.isdisjoint(view.program.definitions):
                 self.noticed.add(name)
@@ -149,6 +156,7 @@ class Graph:
         self.version += 1
         with self._engine.connection.watch.shielded():
             node = self.nodes.pop(name)
+            self._looks -= node.view.is_looked_at
             del self.consumers[name]
             if node.view.stored is not None:
                 self._storing.pop(node.view.stored.id, None)
@@ -194,6 +202,7 @@ class Graph:
         transaction are kept for views that are inserted again."""
         self.version += 1
         self._sharing = Sharing()
+        self._looks = 0
         self.nodes.clear()
         self.consumers.clear()
         self._storing.clear()

@@ -19,6 +19,7 @@ from harken.ir.past_relations import STATEMENT
 from harken.ir.schema import Schema
 from harken.maintenance.chooser import Chooser
 from harken.maintenance.decisions import Decision
+from harken.maintenance.looks import FollowingTimes
 from harken.maintenance.measurement_store import MeasurementStore
 from harken.maintenance.nodes import Node, Planning, TotalsNode, ViewNode
 from harken.maintenance.recursive_nodes import RecursiveNode
@@ -185,13 +186,19 @@ class Network:
 
     @contextmanager
     def _timed(self, node: Node) -> Iterator[None]:
-        if self.timing is None:
+        if self.timing is None and not self.graph.has_looks:
             yield
             return
-        started = time.perf_counter()
+        connection = self._engine.connection
+        started, worked = time.perf_counter(), connection.working_time()
         yield
-        name = self.graph.a_view_above(node).name
-        self.timing[name] = self.timing.get(name, 0.0) + time.perf_counter() - started
+        view = self.graph.a_view_above(node)
+        if view.is_looked_at:
+            known = self.chooser.following.setdefault(f"condition {view.name}", FollowingTimes())
+            known.note(connection.working_time() - worked, isinstance(node, ViewNode))
+        if self.timing is not None:
+            spent = time.perf_counter() - started
+            self.timing[view.name] = self.timing.get(view.name, 0.0) + spent
 
     def _passed(self, marked: Mapping[str, bool]) -> bool:
         return any(marked.values()) or (bool(marked) and self.chooser.forced == Strategy.NAIVE)
