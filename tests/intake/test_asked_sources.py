@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import harken
-from harken.sources.outside import Condition, Question
+from harken.sources.outside import Condition, Order, Question
 from tests.harness.toy_sources import Clock, ToyKind, ToyPolled, ToyTable
 
 
@@ -20,7 +20,11 @@ class ToyAnswering(ToyPolled):
     """Pushes comparisons of the column id, and notes what it was asked."""
 
     def question(
-        self, columns: Sequence[str], conditions: Sequence[Condition], limit: int | None = None
+        self,
+        columns: Sequence[str],
+        conditions: Sequence[Condition],
+        limit: int | None = None,
+        order: Sequence[Order] = (),
     ) -> Question:
         pushed = tuple(c for c in conditions if c.column == "id" and c.operator in "=<>")
 

@@ -13,7 +13,7 @@ import datetime
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -29,6 +29,10 @@ from harken.sources.outside import Answering, Condition, Question
 from harken.values.rows import Row
 
 MOST_ROWS = 10_000_000
+LONGEST = 2_000
+"""Characters of a question that EXPLAIN shows."""
+MOST_SHOWN = 10
+"""Values of a condition that EXPLAIN shows."""
 
 
 @dataclass(slots=True)
@@ -54,7 +58,8 @@ class Answer:
         """For EXPLAIN: what is asked of a source, and what is computed here."""
         if self.why_not:
             return [f"{self.source} is not asked: {self.why_not}"]
-        found = [f"{self.source} is asked for: {self.asked}"]
+        asked = self.asked if len(self.asked) <= LONGEST else f"{self.asked[:LONGEST]} ..."
+        found = [f"{self.source} is asked for: {asked}"]
         if self.left:
             shown = ", ".join(
                 f"{c.column} {c.operator} {_shown(c.values)}".strip() for c in self.left
@@ -151,6 +156,7 @@ class AskedSources:
         places = dict(zip(layout.names, layout.outside, strict=True))
         names = tuple(places[n] for n in need.columns or layout.names) or layout.outside[:1]
         wanted = tuple(_of_source(each, places) for each in need.conditions)
+        order = tuple(replace(each, column=places[each.column]) for each in need.order)
         source = self.sources.of(record)
         with in_our_words(source.kind):
             polled = source.opened().polled
@@ -161,7 +167,11 @@ class AskedSources:
             if not isinstance(polled, Answering):
                 asked, left = "all of its rows", need.conditions
                 return Answer(record.name, asked, left, names, None, may_fail=need.may_fail)
-            question = polled.question(names, wanted)
+            question = (
+                polled.question(names, wanted)
+                if need.limit is None
+                else polled.question(names, wanted, need.limit, order)
+            )
         pushed = [wanted.index(each) for each in question.pushed if each in wanted]
         left = tuple(e for i, e in enumerate(need.conditions) if i not in pushed)
         return Answer(record.name, question.text, left, names, question, may_fail=need.may_fail)
@@ -216,4 +226,5 @@ def _in_utc(value: Any) -> Any:
 
 
 def _shown(values: Sequence[Any]) -> str:
-    return ", ".join(map(repr, values))
+    more = ", ..." if len(values) > MOST_SHOWN else ""
+    return ", ".join(map(repr, values[:MOST_SHOWN])) + more

@@ -107,15 +107,16 @@ def column_type(field: pa.Field) -> Column:
 
 
 def mirror_function(definition: SourceDefinition, layout: Layout) -> Function:
-    """The stored function that the mirror is."""
+    """The stored function that the mirror is. Of a source that is asked, rows are counted as it
+    gives them, and columns that a query does not need are NULL."""
+    if definition.alone:
+        layout = replace(layout, key=())
     columns = [replace(column_type(each), name="") for each in layout.schema]
     named = [
         Column(name, each.type.or_null(name not in layout.key))
         for name, each in zip(layout.names, columns, strict=True)
     ]
     by_name = {each.name: each for each in named}
-    if definition.alone:  # rows are counted as the source gives them
-        layout = replace(layout, key=())
     function = Function(
         name=definition.name,
         parameters=tuple(by_name[each] for each in layout.key),

@@ -157,10 +157,35 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
+class Order:
+    """One column of an order. Texts are ordered by their code points, and NULL is less or greater
+    than all values."""
+
+    column: str
+    descending: bool = False
+    nulls_first: bool = True
+
+
+def until_unique(order: Sequence[Order], key: Sequence[str]) -> tuple[Order, ...]:
+    """The part of an order that decides: after the columns of a key there are no ties.
+
+    >>> [each.column for each in until_unique([Order("a"), Order("id"), Order("b")], ["id"])]
+    ['a', 'id']
+    """
+    open_parts = set(key)
+    for number, each in enumerate(order, 1):
+        open_parts.discard(each.column)
+        if key and not open_parts:
+            return tuple(order[:number])
+    return tuple(order)
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """What is asked of a source for one query. Law: the answer has every row that satisfies the
     `pushed` conditions, in the columns that were asked for; it may have others, so the caller
-    tests each row again. `limited` says that the limit was pushed, too, and the answer exact."""
+    tests each row again. If it is `limited`, it has the first of these rows, in the order that was
+    asked for, until the limit."""
 
     text: str
     """What the source is asked, for EXPLAIN."""
@@ -174,9 +199,15 @@ class Answering(Protocol):
     """A polled source that also answers a part of a query, so that less travels."""
 
     def question(
-        self, columns: Sequence[str], conditions: Sequence[Condition], limit: int | None = None
+        self,
+        columns: Sequence[str],
+        conditions: Sequence[Condition],
+        limit: int | None = None,
+        order: Sequence[Order] = (),
     ) -> Question:
-        """What would be asked; nothing is read before `batches` is called."""
+        """What would be asked; nothing is read before `batches` is called. `limit` is how many
+        rows are needed, the first ones in this order, if all conditions are decided there; a source
+        that orders in another way leaves it out."""
 
 
 class Followed(Protocol):

@@ -29,10 +29,12 @@ from harken.sources.outside import (
     Context,
     Opened,
     Option,
+    Order,
     OutsideSchema,
     Position,
     Question,
     Snapshot,
+    until_unique,
 )
 from harken.sources.typed_rows import BATCH, TypedRows, declared_types
 
@@ -106,10 +108,14 @@ class QueriedTable:
         return Snapshot(_schema(columns, key), self._batches(query, columns), position)
 
     def question(
-        self, columns: Sequence[str], conditions: Sequence[Condition], limit: int | None = None
+        self,
+        columns: Sequence[str],
+        conditions: Sequence[Condition],
+        limit: int | None = None,
+        order: Sequence[Order] = (),
     ) -> Question:
         with self._connected() as connection:
-            every, _ = self._columns(connection)
+            every, key = self._columns(connection)
         known = {each.column.name: each for each in every}
         missing = [name for name in columns if name not in known]
         if missing:
@@ -122,9 +128,13 @@ class QueriedTable:
                 query = query.where(clause)
                 pushed.append(each)
                 is_exact = is_exact and known[each.column].is_integer
-        limited = limit is not None and is_exact and len(pushed) == len(conditions)
+        needed = until_unique(order, key)
+        is_exact = is_exact and len(pushed) == len(conditions)
+        is_exact = is_exact and all(known[each.column].is_integer for each in needed)
+        limited = limit is not None and is_exact
         if limited:
-            query = query.limit(limit)
+            by = [clause for each in needed for clause in _order(each, known[each.column])]
+            query = query.order_by(*by).limit(limit)
         text = query.compile(self._engine, compile_kwargs={"literal_binds": True})
         return Question(
             " ".join(str(text).split()),
@@ -362,6 +372,14 @@ def _clause(condition: Condition, column: QueriedColumn) -> sa.ColumnElement[boo
         return found.in_(values)
     clause: sa.ColumnElement[bool] = found.op(operator, is_comparison=True)(values[0])
     return clause
+
+
+def _order(order: Order, column: QueriedColumn) -> list[sa.ColumnElement[Any]]:
+    """Databases differ in where NULLs come, and some cannot say it."""
+    found = column.column
+    nulls = sa.case((found.is_(None), 0 if order.nulls_first else 1), else_=int(order.nulls_first))
+    own = found.desc() if order.descending else found.asc()
+    return [nulls, own] if found.nullable else [own]
 
 
 def _is_plain(value: Any) -> bool:

@@ -22,7 +22,6 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,33 +32,27 @@ from harken.errors import SourceFault
 from harken.limits import check
 from harken.sources.column_types import TEXT, infer
 from harken.sources.kinds.driver_values import plain_value
+from harken.sources.kinds.sqlite_texts import FileColumn, condition_text, order_text, quoted
 from harken.sources.local_files import existing, is_unchanged, permitted, stamp_of
 from harken.sources.outside import (
     Condition,
     Context,
     Opened,
     Option,
+    Order,
     OutsideSchema,
     Position,
     Question,
     Snapshot,
+    until_unique,
 )
 from harken.sources.typed_rows import BATCH, TypedRows, declared_types
 
 BUSY_MILLISECONDS = 5_000
 FIRST_ROWS = 1_000
 """Rows that are looked at for the type of a column that has none."""
-LARGEST = 2**63 - 1
 COLUMNS = 'SELECT name, type, "notnull", pk FROM pragma_table_xinfo(?) WHERE hidden <> 1'
 _DIGITS = re.compile(r"\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
-
-
-@dataclass(frozen=True, slots=True)
-class FileColumn:
-    name: str
-    type: pa.DataType | None
-    is_integer: bool
-    is_text: bool
 
 
 class SqliteTable:
@@ -96,10 +89,15 @@ class SqliteTable:
         return Snapshot(schema, self._batches(reading, rows, schema.columns), position)
 
     def question(
-        self, columns: Sequence[str], conditions: Sequence[Condition], limit: int | None = None
+        self,
+        columns: Sequence[str],
+        conditions: Sequence[Condition],
+        limit: int | None = None,
+        order: Sequence[Order] = (),
     ) -> Question:
         with self._errors():
-            every, _ = self._columns()
+            every, key = self._columns()
+            is_utf8 = _one(self._opened(), "PRAGMA encoding") == "UTF-8"
         known = {each.name: each for each in every}
         missing = [name for name in columns if name not in known]
         if missing:
@@ -107,16 +105,19 @@ class SqliteTable:
         pushed, values = [], []
         texts: tuple[list[str], list[str]] = [], []
         for each in conditions:
-            found = _condition(each, known[each.column]) if each.column in known else None
+            column = known.get(each.column)
+            found = None if column is None else condition_text(each, column, is_utf8=is_utf8)
             if found is not None:
                 pushed.append(each)
                 texts[0].append(found[0])
                 texts[1].append(found[2])
                 values += found[1]
-        limited = limit is not None and len(pushed) == len(conditions)
+        by = order_text(until_unique(order, key), known, is_utf8=is_utf8)
+        limited = limit is not None and by is not None and len(pushed) == len(conditions)
         query, shown = (
             self._query(columns)
             + (f" WHERE {' AND '.join(each)}" if each else "")
+            + (f" ORDER BY {by}" if limited and by else "")
             + (f" LIMIT {limit}" if limited else "")
             for each in texts
         )
@@ -313,41 +314,9 @@ def declared_type(declared: str) -> pa.DataType | None:
     return TEXT if text else None
 
 
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _one(connection: apsw.Connection, query: str, values: Sequence[Any] = ()) -> Any:
     row = connection.execute(query, tuple(values)).fetchone()
     return None if row is None else row[0]
-
-
-def _condition(condition: Condition, column: FileColumn) -> tuple[str, list[Any], str] | None:
-    """As text with its values, and as text for people. Only of columns whose values SQLite compares
-    as we do."""
-    name, operator = quoted(column.name), condition.operator
-    if operator in ("is null", "is not null"):
-        text = f"{name} {operator.upper()}"
-        return text, [], text
-    values = list(condition.values)
-    if column.is_integer and pa.types.is_integer(column.type):
-        if not all(type(each) is int and abs(each) <= LARGEST for each in values):
-            return None
-    elif column.is_text and pa.types.is_string(column.type):
-        if not all(isinstance(each, str) and _is_plain(each) for each in values):
-            return None
-        name = f"{name} COLLATE BINARY"
-    else:
-        return None
-    shown = [apsw.format_sql_value(each) for each in values]
-    if operator == "in":
-        marks = ", ".join("?" * len(values))
-        return f"{name} IN ({marks})", values, f"{name} IN ({', '.join(shown)})"
-    return f"{name} {operator} ?", values, f"{name} {operator} {shown[0]}"
-
-
-def _is_plain(text: str) -> bool:
-    return "\0" not in text and not any("\ud800" <= each <= "\udfff" for each in text)
 
 
 class SqliteKind:

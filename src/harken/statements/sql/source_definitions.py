@@ -11,6 +11,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sqlglot import exp
+
 from harken.database.function_tables import SqlTables, is_asked, table_of
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
@@ -19,6 +21,7 @@ from harken.database.transactions import Transactions
 from harken.errors import HarkenError, NameFault, SourceFault
 from harken.intake.new_columns import ColumnChange
 from harken.intake.session_sources import SessionSources
+from harken.intake.source_needs import Need
 from harken.intake.source_options import checked, refuse_passwords
 from harken.intake.source_records import (
     FOLLOWED,
@@ -37,7 +40,8 @@ from harken.sources.kinds import outside_kind
 from harken.statements.declaring import check_name
 from harken.statements.dependents import recheck
 from harken.statements.records import is_mirror
-from harken.statements.sql.asked_needs import ask, needs_of
+from harken.statements.sql.asked_key_values import AskedKeys
+from harken.statements.sql.asked_needs import ask, key_queries, needs_of
 from harken.statements.sql.definition_words import definition_of, words_of
 from harken.statements.sql.dropping import drop_function
 from harken.statements.sql.mirror_alteration import column_change, remake_mirror, with_text
@@ -70,6 +74,7 @@ class SourceDefinitions:
     ) -> None:
         self._runtime, self._transactions, self._sources = runtime, transactions, sources
         self._epoch, self._has_asked = -1, False
+        self._keys = AskedKeys(runtime)
 
     def run(self, words: SourceWords) -> None:
         match words.verb:
@@ -229,12 +234,30 @@ class SourceDefinitions:
         if not self.has_asked:
             yield
             return
-        with self._sources.work.asked.statement(needs_of(statement, self._runtime)) as answers:
+        needs = needs_of(statement, self._runtime)
+        with (
+            self._with_keys(statement, needs),
+            self._sources.work.asked.statement(needs) as answers,
+        ):
             yield
             if statement.explained:
                 found = [(line,) for each in answers for line in each.lines()]
                 if found:
                     self._runtime.emit("rows", ("sources",), found, (TEXT,))
+
+    @contextmanager
+    def _with_keys(self, statement: Statement, needs: dict[str, Need]) -> Iterator[None]:
+        """What a query joins a source with is read before, in the same state of the database."""
+        is_query = isinstance(statement.node, exp.Query)
+        queries = dict(key_queries(statement, self._runtime)) if needs and is_query else {}
+        if not queries:
+            yield
+            return
+        self._transactions.look()
+        with self._runtime.engine.connection.snapshot():
+            for name, each in queries.items():
+                needs[name] = self._keys.added(needs[name], each)
+            yield
 
     # --- answers ---
 

@@ -16,8 +16,16 @@ from harken.errors import SourceFault
 from harken.sources.kinds.postgresql.copied_rows import copy_batches
 from harken.sources.kinds.postgresql.postgres_connection import Connection, Place, told
 from harken.sources.kinds.postgresql.postgres_tables import OutsideTable, TableColumn, read_table
-from harken.sources.kinds.postgresql.pushed_conditions import asked
-from harken.sources.outside import Condition, OutsideSchema, Position, Question, Snapshot
+from harken.sources.kinds.postgresql.pushed_conditions import asked, ordered
+from harken.sources.outside import (
+    Condition,
+    Order,
+    OutsideSchema,
+    Position,
+    Question,
+    Snapshot,
+    until_unique,
+)
 
 BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 LONGEST_ANSWER = 10_000
@@ -84,21 +92,30 @@ class PolledTable:
         )
 
     def question(
-        self, columns: Sequence[str], conditions: Sequence[Condition], limit: int | None = None
+        self,
+        columns: Sequence[str],
+        conditions: Sequence[Condition],
+        limit: int | None = None,
+        order: Sequence[Order] = (),
     ) -> Question:
         connection = self._take()
         table = self._table(connection)
+        encoding = connection.info.parameter_status("server_encoding") or ""
         self._idle = connection
         known = {each.name: each for each in table.columns}
         missing = [name for name in columns if name not in known]
         if missing:
             raise SourceFault(f"{table.title} has no column {missing[0]}", code="source-changed")
         wanted = tuple(known[name] for name in columns)
-        where, pushed, is_exact = asked(conditions, known)
+        where, pushed, is_exact = asked(conditions, known, encoding)
         query: sql.Composed = rows_of(table, wanted)
         if where is not None:
             query = sql.SQL("{} WHERE {}").format(query, where)
+        by = ordered(until_unique(order, table.key), known, encoding)
         limited = limit is not None and is_exact and len(pushed) == len(conditions)
+        limited = limited and by is not None
+        if limited and order:
+            query = sql.SQL("{} ORDER BY {}").format(query, by)
         if limited:
             query = sql.SQL("{} LIMIT {}").format(query, sql.Literal(limit))
         return Question(

@@ -28,21 +28,23 @@ from harken.sources.kinds.postgresql.postgres_values import (
     TIMESTAMPTZ,
     VARCHAR,
 )
-from harken.sources.outside import Condition
+from harken.sources.outside import Condition, Order
 
 LARGEST = 2**63 - 1
-ORDERING = frozenset({"<", "<=", ">", ">="})
+YEARS = {DATE: "date", TIMESTAMP: "timestamp", TIMESTAMPTZ: "timestamptz"}
+IN_CODE_POINTS = frozenset({"UTF8", "LATIN1"})
+"""Encodings of a server in which the order of bytes is that of code points."""
 
 
 def asked(
-    conditions: Sequence[Condition], columns: Mapping[str, TableColumn]
+    conditions: Sequence[Condition], columns: Mapping[str, TableColumn], encoding: str
 ) -> tuple[sql.Composable | None, tuple[Condition, ...], bool]:
     """The conditions that are pushed, as text and as they are, and whether they keep no other
     rows."""
     texts, pushed, is_exact = [], [], True
     for condition in conditions:
         column = columns.get(condition.column)
-        text = None if column is None else _text(condition, column)
+        text = None if column is None else _text(condition, column, encoding)
         if column is not None and text is not None:
             texts.append(text)
             pushed.append(condition)
@@ -50,7 +52,44 @@ def asked(
     return (sql.SQL(" AND ").join(texts) if texts else None), tuple(pushed), is_exact
 
 
-def _text(condition: Condition, column: TableColumn) -> sql.Composable | None:
+def ordered(
+    order: Sequence[Order], columns: Mapping[str, TableColumn], encoding: str
+) -> sql.Composable | None:
+    """The order as an ORDER BY, if PostgreSQL has the same."""
+    keys = []
+    for each in order:
+        subject = _sorted_as(columns.get(each.column), encoding)
+        if subject is None:
+            return None
+        down = "DESC" if each.descending else "ASC"
+        nulls = "FIRST" if each.nulls_first else "LAST"
+        keys.append(sql.SQL("{} {} NULLS {}").format(subject, sql.SQL(down), sql.SQL(nulls)))
+    return sql.SQL(", ").join(keys)
+
+
+def _sorted_as(column: TableColumn | None, encoding: str) -> sql.Composable | None:
+    """What is NULL here must be so there: infinite dates, for instance."""
+    if column is None:
+        return None
+    name, base = sql.Identifier(column.name), column.value.base
+    if base in INTEGERS or base == BOOL:
+        return name
+    if base in (TEXT, VARCHAR) and encoding in IN_CODE_POINTS:
+        return sql.SQL('{} COLLATE "C"').format(name)
+    if base in YEARS:
+        first, end = (
+            sql.SQL("{}::{}").format(sql.Literal(each), sql.SQL(YEARS[base]))
+            for each in ("0001-01-01", "10000-01-01")
+        )
+        return sql.SQL("CASE WHEN {name} >= {first} AND {name} < {end} THEN {name} END").format(
+            name=name, first=first, end=end
+        )
+    if base == NUMERIC and pa.types.is_decimal(column.value.arrow):
+        return sql.SQL("nullif({}, 'NaN')").format(name)
+    return None
+
+
+def _text(condition: Condition, column: TableColumn, encoding: str) -> sql.Composable | None:
     name, operator = sql.Identifier(column.name), condition.operator
     if operator in ("is null", "is not null"):
         if operator == "is null" and not column.value.is_exact:
@@ -64,7 +103,10 @@ def _text(condition: Condition, column: TableColumn) -> sql.Composable | None:
         return None
     subject: sql.Composable = name
     is_text = column.value.base in (TEXT, VARCHAR)
-    if is_text and not (operator in ("=", "in", "<>") and column.is_deterministic):
+    is_equality = operator in ("=", "in", "<>")
+    if is_text and not is_equality and encoding not in IN_CODE_POINTS:
+        return None
+    if is_text and not (is_equality and column.is_deterministic):
         subject = sql.SQL('{} COLLATE "C"').format(name)
     written = [each for each in values if each is not None]
     if operator == "in":
