@@ -88,7 +88,7 @@ PLAN = {
     | CONTINUAL
     | {"lang.sql", "lang.continual", "statements"},
     "statements.datalog": BELOW_CONSUMERS | CONSUMERS | {"lang.datalog", "statements"},
-    "backup": BELOW_CONSUMERS | CONSUMERS | {"statements.sql"},
+    "backup": BELOW_CONSUMERS | INTAKE | CONSUMERS | {"statements.sql"},
     "api": BELOW_CONSUMERS
     | INTAKE
     | CONSUMERS

@@ -84,6 +84,60 @@ def test_changes_reach_views(logical_database: PostgresDatabase, way: str) -> No
         assert run("SELECT FROM pg_trigger WHERE NOT tgisinternal") == []
 
 
+@pytest.mark.parametrize("way", ["logical", "triggers"])
+def test_a_restored_copy_takes_nothing_from_the_original(
+    logical_database: PostgresDatabase, tmp_path: Path, way: str
+) -> None:
+    run = logical_database.run
+    run(DEFINITIONS)
+    with connected(tmp_path / "shop.db") as db:
+        create(db, logical_database.url, way)
+        changes = db.monitor("entry")
+        db.backup(tmp_path / "shop.harken")
+        run("INSERT INTO entry VALUES (1, 'after the backup')")
+        done = harken.restore(tmp_path / "shop.harken", tmp_path / "copy.db")
+        assert done.restarted_sources == 2
+        with connected(tmp_path / "copy.db") as copy:
+            for number in (2, 3):
+                run("INSERT INTO entry VALUES (%s, 'for both')", [number])
+                copy.run_due()
+                right(copy, logical_database)
+            db.run_due()
+            right(db, logical_database)
+            assert [each.plus[0][0] for each in changes.changes()] == [1, 2, 3]
+            if way == "triggers":
+                places = run(
+                    "SELECT relname FROM pg_class WHERE relname LIKE 'delta_entry_entry%' AND relkind = 'r'"
+                )
+                assert len(places) == 2
+            for table in ("account", "entry"):
+                copy.sql(f"DROP SOURCE {table} CASCADE")
+        run("DELETE FROM entry WHERE number = 2")
+        db.run_due()
+        right(db, logical_database)
+
+
+@pytest.mark.parametrize("way", ["logical", "triggers"])
+def test_a_restored_database_takes_over(
+    logical_database: PostgresDatabase, tmp_path: Path, way: str
+) -> None:
+    """Each transaction after the backup is one here, where the original is gone."""
+    run = logical_database.run
+    run(DEFINITIONS)
+    with connected(tmp_path / "shop.db") as db:
+        create(db, logical_database.url, way)
+        db.backup(tmp_path / "shop.harken")
+    for number in (1, 2):
+        run("INSERT INTO entry VALUES (%s, 'x')", [number])
+    done = harken.restore(tmp_path / "shop.harken", tmp_path / "again.db", take_over=True)
+    assert done.restarted_sources == 0
+    with connected(tmp_path / "again.db") as again:
+        changes = again.monitor("entry")
+        again.run_due()
+        right(again, logical_database)
+        assert [each.plus[0][0] for each in changes.changes()] == [1, 2]
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_each_change_once_whoever_is_killed(
     logical_database: PostgresDatabase, tmp_path: Path, way: str

@@ -30,6 +30,8 @@ class Restored:
     tables: int
     """The number of tables in the lake that were restored with it."""
     held_messages: int
+    restarted_sources: int = 0
+    """The number of followed sources that begin again with all of their rows."""
 
 
 def write_backup(
@@ -71,6 +73,7 @@ def restore(
     path: str | os.PathLike[str],
     *,
     hold_messages: bool = False,
+    take_over: bool = False,
     clock: Callable[[], datetime.datetime] | None = None,
 ) -> Restored:
     """Put a backup in a new place, as a database that goes on from there. Nothing that is there is
@@ -78,18 +81,23 @@ def restore(
 
     Messages that waited when the backup was made are sent by the restored database, under their old
     ids. With `hold_messages` they are set aside instead, in case the original has sent them.
+
+    Followed sources begin again with all of their rows, and with a slot or triggers of their own in
+    their servers, because the original may still use its own. With `take_over` the original is
+    gone, and its slots and triggers are used from the position of the backup on.
     """
     check_path(backup, "the path of a backup", "cannot-open")
     check_path(path, "the path of a database", "cannot-open")
     check_flag(hold_messages, "hold_messages")
+    check_flag(take_over, "take_over")
     target = Path(path).resolve()
     manifest = place(Path(backup), target)
     internals = open_session(str(target), False, 5.0, clock, None, Settings())
     try:
         with internals.transactions.block():
-            held = begin_anew(internals.runtime, hold_messages=hold_messages)
+            anew = begin_anew(internals.runtime, hold_messages=hold_messages, take_over=take_over)
     finally:
         internals.close(lambda: None)
     tables = sum(each["rows"] is not None for each in manifest["tables"])
     made = datetime.datetime.fromisoformat(manifest["at"])
-    return Restored(str(target), made, tables, held)
+    return Restored(str(target), made, tables, anew.held_messages, anew.restarted_sources)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from harken.consumers.monitors.outbox import Outbox
 from harken.database.messages import DEAD, OPEN, Messages
 from harken.database.runtime import Runtime
 from harken.errors import StorageError
+from harken.intake.copied_sources import separate
 
 HELD = "held when the database was restored; it can be sent again"
 
@@ -65,17 +67,26 @@ def _move(source: Path, target: Path) -> bool:
     return True
 
 
-def begin_anew(runtime: Runtime, *, hold_messages: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class BegunAnew:
+    """What a restored database does otherwise than the original."""
+
+    held_messages: int
+    restarted_sources: int
+
+
+def begin_anew(runtime: Runtime, *, hold_messages: bool, take_over: bool) -> BegunAnew:
     """In a transaction, in a restored database: nobody may resume from a position that the original
-    reached after the backup, since it means something else here. Returns the number of messages
-    that are held."""
+    reached after the backup, since it means something else here. Unless it takes over what the
+    original has installed in servers, it leaves that alone."""
     connection = runtime.engine.connection
     Logs(connection).begin_anew()
     Outbox(connection, runtime.settings).begin_anew()
+    restarted = 0 if take_over else separate(runtime)
     if not hold_messages:
-        return 0
+        return BegunAnew(0, restarted)
     messages = Messages(runtime)
     waiting = messages.listed(*OPEN)
     for each in waiting:
         messages.set_aside(each.number, DEAD, HELD)
-    return len(waiting)
+    return BegunAnew(len(waiting), restarted)

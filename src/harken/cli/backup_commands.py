@@ -68,21 +68,32 @@ def restore(
             "--hold-messages", help="Do not send what waited: the original may have sent it."
         ),
     ] = False,
+    take_over: Annotated[
+        bool,
+        typer.Option(
+            "--take-over",
+            help="The original is gone: use what it installed in servers for its sources.",
+        ),
+    ] = False,
     format: Output = Format.TEXT,
 ) -> None:
     """Put a backup in a new place. Nothing that is there is overwritten."""
     with reported(format):
-        done = harken.restore(file, db, hold_messages=hold_messages)
+        done = harken.restore(file, db, hold_messages=hold_messages, take_over=take_over)
         about = {
             "kind": "restore",
             "path": done.path,
             "at": done.at.isoformat(),
             "tables": done.tables,
             "held_messages": done.held_messages,
+            "restarted_sources": done.restarted_sources,
         }
         tables = f" with {counted(done.tables, 'table')} of the lake" if done.tables else ""
         held = f"; {counted(done.held_messages, 'message')} held" if done.held_messages else ""
-        text = f"{done.path}: restored as of {done.at:%Y-%m-%d %H:%M:%S %Z}{tables}{held}"
+        number = done.restarted_sources
+        sources = f"; {counted(number, 'source')} begin again with all rows" if number else ""
+        at = f"{done.at:%Y-%m-%d %H:%M:%S %Z}"
+        text = f"{done.path}: restored as of {at}{tables}{held}{sources}"
         print(to_json(about) if format is Format.JSON else text)
 
 

@@ -36,6 +36,7 @@ class Overtaken(HarkenError):
 class LogIntake:
     def __init__(self, runtime: Runtime, intake: Intake, sources: OpenSources) -> None:
         self._runtime, self._intake = runtime, intake
+        self._sources = sources
         self.servers = FollowedServers(sources)
         self._mirrors: dict[str, tuple[int, MirrorChanges]] = {}
         self._done: dict[str, Position] = {}
@@ -79,6 +80,11 @@ class LogIntake:
         self._done.pop(key, None)
         if not others:
             self.servers.close(key)
+
+    def name_there(self, record: SourceRecord) -> None:
+        """What is installed for a source has its name, also if another source's connection is
+        used."""
+        self._sources.of(record).opened()
 
     def server(self, records: list[SourceRecord]) -> FollowedServer:
         return self.servers.of(records)

@@ -22,13 +22,11 @@ import pyarrow as pa
 from harken.database.runtime import Runtime
 from harken.errors import HarkenError, SourceFault
 from harken.intake.source_options import checked, refuse_passwords
-from harken.intake.source_records import Layout, SourceDefinition, SourceRecord
+from harken.intake.source_records import IDENTITY, Layout, SourceDefinition, SourceRecord
 from harken.packages import needs
 from harken.sources.kinds import outside_kind
 from harken.sources.outside import Context, Opened, OutsideKind, OutsideSchema, Position, Snapshot
 
-IDENTITY = "source_identity"
-"""The number that tells this database from others in the names of what is installed in servers."""
 UNEXPECTED = 300
 """Characters of an error of a driver in a message."""
 

@@ -12,21 +12,16 @@ from contextlib import suppress
 from dataclasses import asdict
 
 from harken.database.transactions import Transactions
-from harken.engines.protocol import Field, RecordKind, Records
+from harken.engines.protocol import Records
 from harken.errors import HarkenError
 from harken.intake.followed_servers import server_key
 from harken.intake.log_intake import LogIntake
-from harken.intake.source_records import Progress, SourceRecord, read_definition, read_layout
-
-LEFTOVERS = RecordKind(
-    "harken_source_leftovers",
-    (
-        Field("server", "text"),
-        Field("table_there", "text"),
-        Field("definition", "text"),
-        Field("layout", "text"),
-    ),
-    key=("server", "table_there"),
+from harken.intake.source_records import (
+    LEFTOVERS,
+    Progress,
+    SourceRecord,
+    read_definition,
+    read_layout,
 )
 
 

@@ -50,6 +50,20 @@ SOURCES = RecordKind(
     ordered_by="due",
 )
 
+LEFTOVERS = RecordKind(
+    "harken_source_leftovers",
+    (
+        Field("server", "text"),
+        Field("table_there", "text"),
+        Field("definition", "text"),
+        Field("layout", "text"),
+    ),
+    key=("server", "table_there"),
+)
+"""What dropped sources have left in their servers."""
+IDENTITY = "source_identity"
+"""The number that tells this database from others in the names of what is installed in servers."""
+
 
 class State(StrEnum):
     NEW = "new"

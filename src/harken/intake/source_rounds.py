@@ -138,6 +138,7 @@ class SourceRounds:
         return Job((record.name,), self._starter(record), take)
 
     def _starter(self, record: SourceRecord) -> Callable[[], Reading]:
+        self.log.name_there(record)
         server = self.log.server([*self.log.groups().get(server_key(record), []), record])
         layout, revision = record.layout, record.revision
         return lambda: server.start(layout.table, layout.outside, revision)

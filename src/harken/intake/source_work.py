@@ -6,7 +6,6 @@ read is taken in in one. A source that fails keeps its rows.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
@@ -17,17 +16,19 @@ from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, SourceFault
 from harken.intake.asked_sources import AskedSources
+from harken.intake.copied_sources import new_identity
 from harken.intake.delta_zones import DeltaZones
 from harken.intake.followed_servers import FollowedServer, is_followed, server_key
 from harken.intake.log_intake import LogIntake
 from harken.intake.mirror_columns import column_type, key_candidates, layout_of, mirror_function
 from harken.intake.new_columns import NewColumns
-from harken.intake.open_sources import IDENTITY, OpenSource, OpenSources, Reading
+from harken.intake.open_sources import OpenSource, OpenSources, Reading
 from harken.intake.prepared_source import Prepared
 from harken.intake.source_failures import SourceFailures
 from harken.intake.source_leftovers import SourceLeftovers
 from harken.intake.source_records import (
     FOLLOWED,
+    IDENTITY,
     Progress,
     SourceDefinition,
     SourceRecord,
@@ -199,7 +200,7 @@ class SourceWork:
         """Give this database a number of its own, the first time."""
         numbers = self._runtime.engine.numbers
         if numbers.get(IDENTITY) is None:
-            numbers.set(IDENTITY, random.SystemRandom().getrandbits(48))
+            numbers.set(IDENTITY, new_identity())
 
     def fill(self, prepared: Prepared) -> None:
         """The mirror exists and is empty: give it its first rows, and write the record."""

@@ -273,12 +273,30 @@ def test_an_old_position_is_not_taken_for_a_new_one(plain_database: PostgresData
         follow(plain_database, server, backup)
 
 
+def test_the_first_change_of_all_is_told_at_once(plain_database: PostgresDatabase) -> None:
+    plain_database.run("CREATE TABLE t (i int)")
+    with followed(plain_database) as server:
+        mirror = started(plain_database, server, "t")
+        follow(plain_database, server, mirror)  # nothing yet
+        plain_database.run("INSERT INTO t VALUES (1)")
+        follow(plain_database, server, mirror)
+
+
+def test_the_name_of_a_delta_table_may_be_taken(plain_database: PostgresDatabase) -> None:
+    plain_database.run("CREATE TABLE t (i int); CREATE TABLE delta_ts_t (i int)")
+    with followed(plain_database) as server:
+        mirror = started(plain_database, server, "t")
+        plain_database.run("INSERT INTO t VALUES (1)")
+        follow(plain_database, server, mirror)
+        server.stop("t")
+    assert plain_database.run("SELECT * FROM delta_ts_t") == []
+
+
 def test_what_is_refused(plain_database: PostgresDatabase) -> None:
     run = plain_database.run
     for definition, words in (
         ("CREATE UNLOGGED TABLE t (i int)", "not logged"),
         ("CREATE TABLE t (i int) PARTITION BY RANGE (i)", "partitioned"),
-        ("CREATE TABLE t (i int); CREATE TABLE delta_ts_t (i int)", "exists already"),
     ):
         run(definition)
         with followed(plain_database) as server, pytest.raises(SourceFault, match=words) as error:

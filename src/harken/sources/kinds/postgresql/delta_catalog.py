@@ -5,6 +5,8 @@ trimmed from each.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from psycopg import sql
 
 from harken.errors import SourceFault
@@ -35,8 +37,20 @@ class DeltaCatalog:
 
     def relation(self, connection: Connection, table: OutsideTable, source: str) -> DeltaRelation:
         """What is or would be installed for a table of a source."""
-        self.exists(connection)
-        return DeltaRelation(table, source, self.name, self._schema or table.schema)
+        known = self.known(connection)
+        delta = DeltaRelation(table, source, self.name, self._schema or table.schema)
+        is_ours = any(
+            each.installed is not None
+            and (each.installed["schema"], each.installed["delta"]) == (table.schema, delta.name)
+            for each in known.values()
+        )
+        return replace(delta, is_taken=not is_ours and self._is_there(connection, delta))
+
+    @staticmethod
+    def _is_there(connection: Connection, delta: DeltaRelation) -> bool:
+        place = delta.place.as_string(None)
+        row = connection.execute("SELECT to_regclass(%s) IS NOT NULL", [place]).fetchone()
+        return row is not None and bool(row[0])
 
     def exists(self, connection: Connection) -> bool:
         row = connection.execute(FIND, [self.name]).fetchone()
@@ -85,7 +99,8 @@ class DeltaCatalog:
         """That was drawn from the sequence."""
         if self._schema is None and not self.exists(connection):
             return None
-        query = sql.SQL("SELECT last_value FROM {}").format(self._sequence)
+        # a new sequence has the last value 1, and still has it when 1 was drawn
+        query = sql.SQL("SELECT last_value - (NOT is_called)::int FROM {}").format(self._sequence)
         row = connection.execute(query).fetchone()
         return None if row is None else int(row[0])
 
@@ -107,10 +122,7 @@ class DeltaCatalog:
         )
 
     def install(self, connection: Connection, delta: DeltaRelation) -> None:
-        there = connection.execute(
-            "SELECT to_regclass(%s)", [delta.place.as_string(None)]
-        ).fetchone()
-        if there is not None and there[0] is not None:
+        if self._is_there(connection, delta):
             raise SourceFault(
                 f"the table {delta.table.schema}.{delta.name} exists already, and is not one of "
                 "this database",

@@ -48,10 +48,13 @@ class DeltaRelation:
     catalog: str
     """The name of the table that lists what was installed, and its schema."""
     schema: str
+    is_taken: bool = False
+    """Does another database of ours have a delta table of this name?"""
 
     @property
     def name(self) -> str:
-        return short_name(f"delta_{self.source}_{self.table.name}".lower())
+        end = f"_{self.catalog}" if self.is_taken else ""
+        return short_name(f"delta_{self.source}_{self.table.name}".lower(), end)
 
     @property
     def place(self) -> sql.Identifier:

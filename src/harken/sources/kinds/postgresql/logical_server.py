@@ -266,6 +266,9 @@ class LogicalServer:
             refuse_odd=self._refuse_odd,
         )
         found, is_end = self._peek(connection, reader, limit)
+        self._check(
+            self._log.state(connection), places
+        )  # a copy of our file may have released more
         gone = self._altered_now(connection, known, places)
         gone = {name: why for name, why in gone.items() if name not in reader.altered}
         behind = {name: each.place for name, each in places.items()}
