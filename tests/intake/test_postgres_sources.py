@@ -106,9 +106,7 @@ def test_a_restored_copy_takes_nothing_from_the_original(
             right(db, logical_database)
             assert [each.plus[0][0] for each in changes.changes()] == [1, 2, 3]
             if way == "triggers":
-                places = run(
-                    "SELECT relname FROM pg_class WHERE relname LIKE 'delta_entry_entry%' AND relkind = 'r'"
-                )
+                places = run("SELECT FROM pg_tables WHERE tablename LIKE 'delta_entry_entry%'")
                 assert len(places) == 2
             for table in ("account", "entry"):
                 copy.sql(f"DROP SOURCE {table} CASCADE")
