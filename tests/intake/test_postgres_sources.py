@@ -46,7 +46,7 @@ def connected(path: Path | str) -> harken.Database:
 
 def create(db: harken.Database, url: str, way: str) -> None:
     for table in ("account", "entry"):
-        options = f"OPTIONS (url '{url}', table '{table}')"
+        options = f"OPTIONS (url '{url}', table '{table}', retain '1000000 DAYS')"
         db.sql(f"CREATE SOURCE {table} USING postgresql {options} CAPTURE {way}")
 
 
@@ -106,7 +106,9 @@ def test_a_restored_copy_takes_nothing_from_the_original(
             right(db, logical_database)
             assert [each.plus[0][0] for each in changes.changes()] == [1, 2, 3]
             if way == "triggers":
-                places = run("SELECT FROM pg_tables WHERE tablename LIKE 'delta_entry_entry%'")
+                places = run(
+                    "SELECT tablename FROM pg_tables WHERE tablename LIKE 'delta_entry_entry%'"
+                )
                 assert len(places) == 2
             for table in ("account", "entry"):
                 copy.sql(f"DROP SOURCE {table} CASCADE")
