@@ -23,6 +23,7 @@ pytest_plugins = [
     "tests.harness.databases",
     "tests.harness.distribution",
     "tests.harness.servers",
+    "tests.harness.warm_python",
 ]
 
 if TYPE_CHECKING:

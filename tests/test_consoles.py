@@ -3,7 +3,7 @@
 A block with a title is a file: it is written before the commands that follow it run. The lines of a
 ```console block that begin with `$` are typed into one shell for the whole page, in an empty
 directory; what stands under each is what it prints, with `...` for what differs. Port 8765 is
-replaced by one that is free.
+replaced by one that is free, and 10 seconds for a service to begin by as many as tests wait.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import os
 import re
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from doctest import ELLIPSIS, OutputChecker
 from pathlib import Path
@@ -34,9 +33,9 @@ END = "end-of-command"
 class Shell:
     """One bash for a whole page, so that background jobs and variables last."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, python: Path) -> None:
         self.port = str(free_port())
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
         self.process = subprocess.Popen(
             ["bash", "--noprofile", "--norc"],
             cwd=directory,
@@ -88,8 +87,8 @@ def agrees(expected: str, printed: str) -> bool:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_console_sessions(page: Path, tmp_path: Path) -> None:
-    shell = Shell(tmp_path)
+def test_console_sessions(page: Path, tmp_path: Path, warm_python: Path) -> None:
+    shell = Shell(tmp_path, warm_python)
     try:
         for language, title, text in BLOCK.findall(page.read_text("utf-8")):
             if title:
