@@ -467,6 +467,7 @@ TESTS_IN_LIBRARIES = {
     "engines/spark/test_guard.py": "Spark's own plans",
     "engines/spark/test_spark_session.py": "whether PySpark has a JVM",
     "harness/distribution.py": "pytest-xdist looks for groups where pytest keeps no ids now",
+    "harness/warm_python.py": "os._exit, in a forked process",
     "laws/test_patterns.py": "Java's own regular expressions",
 }
 """Where tests use private names of other people's libraries, or names that those call."""

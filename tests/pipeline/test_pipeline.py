@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -197,10 +196,10 @@ def test_the_shell_and_explain_know_the_lake(command: Command, warehouse: Wareho
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_pipeline_that_keeps_going(warehouse: Warehouse, how: int) -> None:
+def test_a_pipeline_that_keeps_going(warehouse: Warehouse, warm_python: Path, how: int) -> None:
     arguments = ["pipeline", "run", "--watch", "--every", "0.05", "--db", str(warehouse.database)]
     running = subprocess.Popen(
-        [sys.executable, "-m", "harken", *arguments], stdout=subprocess.PIPE, text=True
+        [warm_python, "-m", "harken", *arguments], stdout=subprocess.PIPE, text=True
     )
     assert running.stdout is not None
     for number in range(3):
@@ -213,11 +212,13 @@ def test_a_pipeline_that_keeps_going(warehouse: Warehouse, how: int) -> None:
     running.stdout.close()
 
 
-def test_a_pipeline_sets_a_bad_file_aside(command: Command, warehouse: Warehouse) -> None:
+def test_a_pipeline_sets_a_bad_file_aside(
+    command: Command, warehouse: Warehouse, warm_python: Path
+) -> None:
     """It says so once, goes on with the others, and reads the file again when it has changed."""
     arguments = ["pipeline", "run", "--watch", "--every", "0.05", "--format", "json"]
     running = subprocess.Popen(
-        [sys.executable, "-m", "harken", *arguments, "--db", str(warehouse.database)],
+        [warm_python, "-m", "harken", *arguments, "--db", str(warehouse.database)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -256,11 +257,11 @@ def test_a_pipeline_sets_a_bad_file_aside(command: Command, warehouse: Warehouse
     running.stderr.close()
 
 
-def test_a_strict_pipeline_ends_at_a_bad_file(warehouse: Warehouse) -> None:
+def test_a_strict_pipeline_ends_at_a_bad_file(warehouse: Warehouse, warm_python: Path) -> None:
     warehouse.arrive("bad", "pen,many\n")
     arguments = ["pipeline", "run", "--watch", "--strict", "--db", str(warehouse.database)]
     ended = subprocess.run(
-        [sys.executable, "-m", "harken", *arguments], capture_output=True, text=True, check=False
+        [warm_python, "-m", "harken", *arguments], capture_output=True, text=True, check=False
     )
     assert ended.returncode == 1
     assert ended.stderr.startswith("[bad-file] cannot read ")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -29,44 +28,47 @@ def test_examples_apply(directory: Path, command: Command, tmp_path: Path) -> No
     assert "nothing to do" in command("apply", directory, "--db", file).out
 
 
-def test_the_dashboard_is_followed(command: Command, tmp_path: Path) -> None:
+def test_the_dashboard_is_followed(command: Command, tmp_path: Path, warm_python: Path) -> None:
     file = tmp_path / "visits.db"
     command("apply", ROOT / "examples/dashboard", "--db", file)
     script = ROOT / "examples/dashboard/follow.py"
-    done = subprocess.run(
-        [sys.executable, script, file], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([warm_python, script, file], capture_output=True, text=True, check=True)
     assert "+ [('/shop', 3, 181)] - [('/shop', 2, 151)]" in done.stdout
 
 
-def run(script: Path, *given: Path | str) -> list[str]:
-    done = subprocess.run([sys.executable, script, *given], capture_output=True, text=True)
+def run(python: Path, script: Path, *given: Path | str) -> list[str]:
+    done = subprocess.run([python, script, *given], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
-def test_the_worker_ships_each_order_once(command: Command, tmp_path: Path) -> None:
+def test_the_worker_ships_each_order_once(
+    command: Command, tmp_path: Path, warm_python: Path
+) -> None:
     file, worker = tmp_path / "shipping.db", ROOT / "examples/shipping/worker.py"
     command("apply", ROOT / "examples/shipping", "--db", file)
-    assert run(worker, file) == []
+    assert run(warm_python, worker, file) == []
     with harken.connect(file) as db:
         db.sql("INSERT INTO orders VALUES (1, 'pen', 'open'), (2, 'ink', 'paid')")
         db.sql("UPDATE orders SET state = 'paid' WHERE id = 1")
-    assert run(worker, file) == ["shipping ink", "shipping pen"]
-    assert run(worker, file) == []
+    assert run(warm_python, worker, file) == ["shipping ink", "shipping pen"]
+    assert run(warm_python, worker, file) == []
 
 
-def test_the_bakery_says_what_gets_low(tmp_path: Path) -> None:
+def test_the_bakery_says_what_gets_low(tmp_path: Path, warm_python: Path) -> None:
     bakery = tmp_path / "bakery"
     shutil.copytree(ROOT / "examples/bakery", bakery)
     file, alert = tmp_path / "bakery.db", bakery / "alert.py"
-    assert run(alert, file) == ["low so far: ['bread']"]
+    assert run(warm_python, alert, file) == ["low so far: ['bread']"]
     (bakery / "sales/wednesday.csv").write_text("receipt,product,pieces\n6,cake,8\n")
-    assert run(alert, file) == ["low so far: ['bread']", "low: cake, -2 left"]
+    assert run(warm_python, alert, file) == ["low so far: ['bread']", "low: cake, -2 left"]
 
 
 def test_the_storm_holds_up_deliveries(
-    logical_database: PostgresDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    logical_database: PostgresDatabase,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    warm_python: Path,
 ) -> None:
     """A table of PostgreSQL joined with a page, by a program that is run now and then."""
     monkeypatch.setenv("HARKEN_ALLOW_PRIVATE_ADDRESSES", "1")
@@ -75,11 +77,11 @@ def test_the_storm_holds_up_deliveries(
     shutil.copy(example / "weather.html", page)
     logical_database.run((example / "tables.sql").read_text())
     storm = (example / "storm.py", file, logical_database.url, page)
-    assert run(*storm) == ["held up: ['Ada', 'Cy']"]
+    assert run(warm_python, *storm) == ["held up: ['Ada', 'Cy']"]
     logical_database.run("UPDATE delivery SET harbour = 'Oslo' WHERE id = 1")
-    assert run(*storm) == ["- Ada waited: 12.5 m/s at Bergen", "held up: ['Cy']"]
+    assert run(warm_python, *storm) == ["- Ada waited: 12.5 m/s at Bergen", "held up: ['Cy']"]
     page.write_text(page.read_text().replace("12.5", "3").replace("<td>4<", "<td>10.5<"))
-    assert run(*storm) == [
+    assert run(warm_python, *storm) == [
         "+ Ada waits: 10.5 m/s at Oslo",
         "+ Bob waits: 10.5 m/s at Oslo",
         "- Cy waited: 12.5 m/s at Bergen",

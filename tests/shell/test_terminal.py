@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,10 +18,10 @@ UP, CTRL_C, CTRL_D, CTRL_R = "\x1b[A", "\x03", "\x04", "\x12"
 
 
 class Terminal:
-    def __init__(self, home: Path, *options: str) -> None:
+    def __init__(self, python: Path, home: Path, *options: str) -> None:
         self.home = home
         self._child = pexpect.spawn(
-            sys.executable,
+            str(python),
             ["-m", "harken", "shell", "--db", str(home / "shop.db"), *options],
             env={
                 "HOME": str(home),
@@ -67,11 +66,11 @@ Open = Callable[..., Terminal]
 
 
 @pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Open]:
+def terminal(tmp_path: Path, warm_python: Path) -> Iterator[Open]:
     opened: list[Terminal] = []
 
     def start(*options: str) -> Terminal:
-        opened.append(Terminal(tmp_path, *options))
+        opened.append(Terminal(warm_python, tmp_path, *options))
         opened[-1].shown()
         return opened[-1]
 

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, Literal
 
 from harken.errors import NameFault, SourceFault, nearest
 from harken.intake.log_intake import LogIntake
@@ -22,6 +20,9 @@ from harken.intake.open_sources import OpenSources, Reading
 from harken.intake.prepared_source import Prepared
 from harken.intake.source_records import Layout, SourceDefinition, SourceRecord, schema_text
 from harken.sources.outside import OutsideSchema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Way = Literal["add", "drop", "renew", "take"]
 
@@ -131,6 +132,8 @@ def _layout(
     fields: Mapping[str, pa.Field],
     way: Way,
 ) -> Layout:
+    import pyarrow as pa
+
     layout = record.layout
     known = dict(zip(layout.names, layout.schema, strict=True)) if way != "renew" else {}
     of_source = tuple(each.lower() for each in schema.key)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import datetime
 import subprocess
-import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -185,10 +185,10 @@ db.amosql("for each item i where name(i) = 'pen' do set quantity(i) = 1; commit;
 
 
 def test_an_action_whose_process_dies_is_on_record(
-    shop: Database, connect: Connect, path: str, mail: Mail
+    shop: Database, connect: Connect, path: str, mail: Mail, warm_python: Path
 ) -> None:
     shop.close()
-    died = subprocess.run([sys.executable, "-c", DIES, path], check=False, timeout=PATIENCE)
+    died = subprocess.run([warm_python, "-c", DIES, path], check=False, timeout=PATIENCE)
     assert died.returncode == 9
     db = connect()
     db.foreign("send", mail.send)
@@ -237,12 +237,12 @@ os._exit(0)
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("commits", [1, 2, 3, 4])
 def test_wherever_a_process_dies_each_action_is_done_once(
-    connect: Connect, path: str, commits: int, when: str
+    connect: Connect, path: str, warm_python: Path, commits: int, when: str
 ) -> None:
     db = connect()
     db.amosql(ASKED)
     db.close()
-    command = [sys.executable, "-c", DIES_AT_COMMIT, path, str(commits), when]
+    command = [warm_python, "-c", DIES_AT_COMMIT, path, str(commits), when]
     assert subprocess.run(command, check=False, timeout=PATIENCE).returncode == 9
     again = connect()
     asked = sorted(again.amosql("asked();").rows)
