@@ -10,31 +10,19 @@ Law: afterwards the mirror is what CREATE SOURCE would make, but for the types t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
 
 from harken.errors import NameFault, SourceFault, nearest
+from harken.intake.column_changes import ColumnChange, Way
 from harken.intake.log_intake import LogIntake
 from harken.intake.mirror_columns import lost_column, mirror_function
 from harken.intake.open_sources import OpenSources, Reading
 from harken.intake.prepared_source import Prepared
 from harken.intake.source_records import Layout, SourceDefinition, SourceRecord, schema_text
 from harken.sources.outside import OutsideSchema
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-Way = Literal["add", "drop", "renew", "take"]
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnChange:
-    """`names` are in lower case; for `take` they are what the option says, none for all."""
-
-    way: Way
-    names: tuple[str, ...] = ()
-    options: Mapping[str, Any] | None = None
-    """The options of the source from now on, if they change."""
 
 
 class NewColumns:
@@ -132,8 +120,6 @@ def _layout(
     fields: Mapping[str, pa.Field],
     way: Way,
 ) -> Layout:
-    import pyarrow as pa
-
     layout = record.layout
     known = dict(zip(layout.names, layout.schema, strict=True)) if way != "renew" else {}
     of_source = tuple(each.lower() for each in schema.key)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from harken.database.function_tables import SqlTables
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
 from harken.database.stored_functions import store
 from harken.errors import HarkenError, IntegrityError, LanguageError
-from harken.intake.new_columns import ColumnChange
-from harken.intake.prepared_source import Prepared
+from harken.intake.column_changes import ColumnChange
 from harken.intake.source_records import SourceRecord
 from harken.ir.schema import Function
 from harken.lang.sql.source_statements import SourceWords, text_of
@@ -24,6 +24,9 @@ from harken.statements.dependents import recheck, recheck_functions, recheck_wat
 from harken.statements.sql.asked_needs import ask
 from harken.statements.sql.definition_words import words_of
 from harken.statements.sql.table_creation import make_way
+
+if TYPE_CHECKING:  # it loads pyarrow
+    from harken.intake.prepared_source import Prepared
 
 
 def column_change(record: SourceRecord, words: SourceWords) -> ColumnChange | None:

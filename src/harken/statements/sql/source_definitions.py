@@ -19,7 +19,7 @@ from harken.database.schema_cache import Dependencies
 from harken.database.stored_functions import store
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, NameFault, SourceFault
-from harken.intake.new_columns import ColumnChange
+from harken.intake.column_changes import ColumnChange
 from harken.intake.session_sources import SessionSources
 from harken.intake.source_needs import Need
 from harken.intake.source_options import checked, refuse_passwords
