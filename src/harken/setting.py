@@ -22,7 +22,8 @@ ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One tunable. `served` is its default in the service; None means the same as `default`. A
-    `fixed` one is set when the database is opened, and cannot be changed later."""
+    `fixed` one is set when the database is opened, and cannot be changed later. A `kept` one can be
+    kept in the database file, where the operator sets it on a page of the console."""
 
     name: str
     default: Any
@@ -32,6 +33,7 @@ class Setting:
     least: float = 0
     most: float = MOST
     fixed: bool = False
+    kept: bool = False
 
     @property
     def variable(self) -> str:

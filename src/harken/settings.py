@@ -26,6 +26,7 @@ SETTINGS: tuple[Setting, ...] = (
         False,
         "Whether sources and webhooks may reach loopback, private and other special addresses.",
         fixed=True,
+        kept=True,
     ),
     Setting(
         "apprise_schemes",
@@ -224,18 +225,21 @@ SETTINGS: tuple[Setting, ...] = (
         "",
         "The sender of mails.",
         fixed=True,
+        kept=True,
     ),
     Setting(
         "smtp_host",
         "",
         "The server that takes mails; empty is none.",
         fixed=True,
+        kept=True,
     ),
     Setting(
         "smtp_password",
         "",
         "The password at that server, as `secret:name`.",
         fixed=True,
+        kept=True,
     ),
     Setting(
         "smtp_port",
@@ -244,18 +248,21 @@ SETTINGS: tuple[Setting, ...] = (
         least=1,
         most=65_535,
         fixed=True,
+        kept=True,
     ),
     Setting(
         "smtp_security",
         "starttls",
         "How the connection to that server is encrypted: starttls, tls or none.",
         fixed=True,
+        kept=True,
     ),
     Setting(
         "smtp_user",
         "",
         "The user at that server; empty is none.",
         fixed=True,
+        kept=True,
     ),
     Setting(
         "source_kinds",
@@ -346,13 +353,18 @@ class Settings(Mapping[str, Any]):
             name: self._value(setting, given or {}, serving) for name, setting in known.items()
         }
         self._first = dict(self._values)
+        self._given = {
+            name for name, each in known.items() if name in (given or {}) or _in_environment(each)
+        }
+        """What was given when the database was opened, which what is kept in the file never
+        replaces."""
         self._when_changed: Callable[[Settings], None] = lambda settings: None
 
     @staticmethod
     def _value(setting: Setting, given: Mapping[str, Any], serving: bool) -> Any:
         if setting.name in given:
             return setting.read(given[setting.name])
-        if setting.variable in os.environ:
+        if _in_environment(setting):
             return setting.read(os.environ[setting.variable])
         return setting.served if serving and setting.served is not None else setting.default
 
@@ -393,6 +405,17 @@ class Settings(Mapping[str, Any]):
             raise unknown_setting(name)
         self.set(name, self._first[name])
 
+    def is_given(self, name: str) -> bool:
+        """Whether it was given when the database was opened: by an option or the environment."""
+        return name in self._given
+
+    def take_kept(self, kept: Mapping[str, Any]) -> None:
+        """Use the values that are kept in the database file, where no others were given."""
+        for setting in SETTINGS:
+            if setting.kept and setting.name not in self._given:
+                value = kept.get(setting.name, setting.default)
+                self._values[setting.name] = self._first[setting.name] = value
+
     def set(self, name: str, value: Any) -> None:
         """Change one value for the rest of the session."""
         setting = next((each for each in SETTINGS if each.name == name), None)
@@ -413,6 +436,10 @@ class Settings(Mapping[str, Any]):
         self._values[name] = setting.read(value)
         object.__setattr__(self, "version", self.version + 1)
         self._when_changed(self)
+
+
+def _in_environment(setting: Setting) -> bool:
+    return setting.variable in os.environ
 
 
 def unknown_setting(name: str) -> ValueFault:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 from typing import Any
 
 import pytest
@@ -125,10 +126,14 @@ def test_rows_come_only_when_they_are_others(watched: Served) -> None:
 def test_a_query_is_made_by_clicking(page: Page, served: Served) -> None:
     page.goto(f"{served.url}/queries")
     page.get_by_role("link", name="New continual query").first.click()
-    page.get_by_label("Name").fill("low_stock")
-    page.get_by_label("Start from a table or view").select_option("low")
+    page.get_by_label("Name", exact=True).fill("low_stock")
+    page.get_by_label("Add a table or view").select_option("low")
+    for column in ("item", "quantity"):
+        page.locator("[data-columns]").get_by_role("button", name=column).click()
+    expect(page.get_by_label("minute")).to_have_value("0")
     page.get_by_label("Template").select_option("EVERY MONDAY AT '08:00'")
     expect(page.locator("[data-due]")).to_contain_text("Mon")
+    expect(page.get_by_label("weekday")).to_have_value("1")
     page.get_by_label("Channel").select_option("log")
     page.get_by_role("button", name="Add").click()
     statement = page.get_by_label("The same as text")
@@ -138,6 +143,9 @@ def test_a_query_is_made_by_clicking(page: Page, served: Served) -> None:
     )
     statement.fill(statement.input_value().replace("MONDAY", "TUESDAY"))
     expect(page.get_by_label("Trigger", exact=True)).to_have_value("EVERY TUESDAY AT '08:00'")
+    page.get_by_label("hour").fill("9")
+    expect(page.get_by_label("Trigger", exact=True)).to_have_value("CRON '* 9 * * *'")
+    expect(statement).to_have_value(re.compile("TRIGGER CRON '\\* 9 \\* \\* \\*'"))
     page.get_by_role("button", name="Try it").click()
     expect(page.locator("[data-result]")).to_contain_text("low_stock: 2 new")
     page.get_by_label("Stop").fill("AFTER bananas")
@@ -146,6 +154,37 @@ def test_a_query_is_made_by_clicking(page: Page, served: Served) -> None:
     page.get_by_role("button", name="Install").click()
     expect(page.locator("h1")).to_have_text("low_stock")
     expect(page.locator("[data-live-count]")).to_have_text("2 rows")
+
+
+def test_events_are_clicked_and_typed_in_step(page: Page, served: Served) -> None:
+    page.goto(f"{served.url}/new/query")
+    statement, trigger = (
+        page.get_by_label("The same as text"),
+        page.get_by_label("Trigger", exact=True),
+    )
+    page.get_by_label("Add a table or view").select_option("stock")
+    page.get_by_label("when data changes").check()
+    event = page.get_by_role("group", name="Event")
+    event.get_by_label("Attribute").select_option("quantity")
+    event.get_by_label("Operator").select_option("DECBYP")
+    event.get_by_label("Value").fill("5")
+    event.get_by_label("WHERE").fill("stock.item = 'pen'")
+    expect(trigger).to_have_value("WHEN stock.quantity DECBYP 5 WHERE stock.item = 'pen'")
+    page.get_by_role("button", name="Or", exact=True).click()
+    second = event.nth(1)
+    second.get_by_label("Group function").select_option("MAX")
+    second.get_by_label("Operator").select_option("<")
+    second.get_by_label("Value").fill("2390000")
+    expect(trigger).to_have_value(
+        "WHEN (stock.quantity DECBYP 5 WHERE stock.item = 'pen') OR MAX(stock.quantity) < 2390000"
+    )
+    statement.fill(statement.input_value().replace("2390000", "7").replace("DECBYP", "INCBYP"))
+    expect(second.get_by_label("Value")).to_have_value("7")
+    expect(event.first.get_by_label("Operator")).to_have_value("INCBYP")
+    statement.fill(statement.input_value().split("TRIGGER")[0] + "TRIGGER WHEN a THEN b")
+    expect(page.locator("[data-free]")).to_be_visible()
+    page.get_by_role("button", name="Clear").click()
+    expect(trigger).to_have_value("")
 
 
 def test_a_drop_can_be_undone(page: Page, watched: Served) -> None:

@@ -9,11 +9,12 @@ import builtins
 import datetime
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from harken.api.internals import Internals
 from harken.api.notifications import Notification, shown_message
+from harken.api.sample_messages import ReadySample, Sample, sample_of
 from harken.api.statement_previews import (
     Checked,
     QueryDescription,
@@ -34,8 +35,6 @@ from harken.database.arguments import check_flag, check_text, check_whole
 from harken.database.exclusive import SessionLock, exclusive
 from harken.database.messages import Messages, StoredMessage
 from harken.errors import HarkenError, NameFault, TypeFault, ValueFault, offered
-from harken.notify.channel_registry import NotDelivered, channel_named, surroundings_of
-from harken.notify.texts import Rendered, built_in
 
 T = TypeVar("T")
 CLAUSES = (*query_documents.TEXTS[1:], "notify", "priority")
@@ -58,16 +57,6 @@ class PastExecution:
     seconds: float
     error: str
     result: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """A message that a query would send first: who gets it, and what it says."""
-
-    channel: str
-    address: str
-    payload: Mapping[str, Any]
-    text: Rendered
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,9 +309,10 @@ class ContinualQueryList:
                 raise _Tried
         except _Tried:
             pass
-        if send:
-            self._send(found)
-        return [_sample(each) for each in found]
+        samples = [sample_of(each) for each in found]
+        for each in samples if send else ():
+            ReadySample.of(each, self._internals.runtime).send()
+        return samples
 
     @exclusive
     def check(self, statement: str) -> Checked:
@@ -364,7 +354,7 @@ class ContinualQueryList:
                     for each in continual.messages_of(query)
                     if each.message.at >= query.installed
                 ]
-                samples = tuple(map(_sample, new))
+                samples = tuple(map(sample_of, new))
                 due = next_times(query.clauses.trigger, query.looked, query.installed, query.zone)
                 found = Preview(query, described_query(continual, query), due, samples)
                 raise _Tried
@@ -375,24 +365,11 @@ class ContinualQueryList:
             error.locate(statement, None)
             raise
 
-    def _send(self, messages: Iterable[StoredMessage]) -> None:
-        around = surroundings_of(self._internals.runtime)
-        for each in messages:
-            sample = replace(each, message=replace(each.message, kind="sample"))
-            prepared = around.prepared(sample)
-            channel = channel_named(sample.message.recipient.channel)
-            try:
-                channel.send(prepared.opened(sample), prepared)
-            except NotDelivered as error:
-                raise HarkenError(
-                    f"the sample was not delivered: {prepared.hidden(str(error))}",
-                    code="not-allowed",
-                ) from error
-
-
-def _sample(stored: StoredMessage) -> Sample:
-    about, to = stored.message, stored.message.recipient
-    return Sample(to.channel, to.address, about.payload, built_in(about))
+    @exclusive
+    def prepare(self, sample: Sample) -> ReadySample:
+        """Read the secrets that a sample needs, so that it can be sent in any thread."""
+        self._internals.look()
+        return ReadySample.of(sample, self._internals.runtime)
 
 
 class _Tried(Exception):

@@ -31,6 +31,7 @@ from harken.api.prepared_statements import PreparedStatement
 from harken.api.programs import Programs, run_options
 from harken.api.python_functions import register_python
 from harken.api.rule_programs import RuleProgram
+from harken.api.service_configuration import Configuration
 from harken.api.signals import raise_signal
 from harken.api.sources import Sources, SourceStatus
 from harken.api.step import Step
@@ -94,6 +95,7 @@ class Database:
         self.continual_queries = ContinualQueryList(internals, self.session_lock)
         self.users = UserAccounts(internals, self.session_lock)
         self.keyed_requests = KeyedRequests(internals, self.session_lock)
+        self.configuration = Configuration(internals, self.session_lock)
 
     # --- programs --------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harken.api.internals import Internals
+from harken.api.sample_messages import ReadySample
 from harken.continual.installed_queries import InstalledQuery
 from harken.database.arguments import check_numbers, check_text, check_whole
 from harken.database.delivery_log import Attempt, DeliveryLog
@@ -98,6 +99,16 @@ class Notifications:
             now = self._internals.connection.now()
             said = Message("", 0, "announcement", now, owner, to, {"text": text})
             return self._messages.write(said)
+
+    @exclusive
+    def sample(self, channel: str, address: str, text: str) -> ReadySample:
+        """A text for somebody that can be sent at once, in any thread, and is stored nowhere."""
+        self._internals.look()
+        for value, what in ((channel, "the channel"), (address, "the address"), (text, "the text")):
+            check_text(value, what)
+        to = Recipient(channel.lower(), address, {})
+        check_recipient(self._internals.runtime, to)
+        return ReadySample.written(to, text, self._internals.runtime)
 
     @exclusive
     def list(self, state: str | None = None, *, limit: int = 1_000) -> builtins.list[Notification]:

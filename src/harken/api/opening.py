@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import harken.api.languages  # noqa: F401
@@ -28,6 +29,7 @@ from harken.database import messages
 from harken.database.catalog import Catalog
 from harken.database.due_clock import DueClock
 from harken.database.function_tables import is_asked
+from harken.database.kept_settings import KeptSettings
 from harken.database.language_names import PYTHON
 from harken.database.messages import Messages
 from harken.database.objects import Objects
@@ -78,7 +80,10 @@ def open_session(
     connection = open_file(path, read_only=read_only, timeout=timeout, clock=clock, watch=watch)
     settings.use(connection.use)
     try:
-        return _assemble(_open_runtime(connection, spark, settings))
+        runtime = _open_runtime(connection, spark, settings)
+        if path not in ("", ":memory:"):
+            runtime.secrets.key_file = Path(f"{path}.key").absolute()
+        return _assemble(runtime)
     except BaseException:
         connection.close()
         raise
@@ -165,6 +170,7 @@ def _open_runtime(connection: Connection, spark: Any, settings: Settings) -> Run
     if connection.is_new:
         _initialise(connection, catalog)
     catalog.when_reloaded = lambda: _after_reload(runtime)
+    settings.take_kept(KeptSettings(connection.records).all())
     catalog.reload()
     return runtime
 

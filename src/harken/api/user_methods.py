@@ -10,7 +10,7 @@ from __future__ import annotations
 from harken.database.permissions import User
 from harken.errors import TypeFault
 
-QUERY_LIST = ("install", "get", "list", "install_all", "check", "preview")
+QUERY_LIST = ("install", "get", "list", "install_all", "check", "preview", "prepare")
 QUERY = (*("status", "history", "describe", "deliveries", "resend", "run", "_change", "drop"),)
 """A user's own continual queries (`continual/query_permissions.py`)."""
 DOMAINS = ("list", "describe", "create", "add", "remove", "skip_unavailable", "drop")

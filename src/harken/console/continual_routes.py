@@ -5,6 +5,7 @@ Whatever changes goes through `service.write`, which works for whoever sent the 
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 from collections.abc import Callable
 from hashlib import sha256
@@ -15,10 +16,11 @@ from fastapi.responses import JSONResponse, Response
 
 from harken.api.continual_handles import ContinualQuery, Preview
 from harken.api.database import Database
+from harken.api.sample_messages import Sample
 from harken.console import continual_pages
 from harken.console.continual_texts import (
     DELIVERIES,
-    OPERATORS,
+    FIVE_FIELDS,
     START,
     STOPS,
     TRIGGERS,
@@ -29,10 +31,12 @@ from harken.console.continual_texts import (
     text_of,
 )
 from harken.console.rendering import Page, html_answer, render, segment, sql_name
+from harken.console.statement_parts import FUNCTIONS, OPERATORS, shown_parts
 from harken.database.json_values import json_value
 from harken.database.results import to_json
 from harken.errors import HarkenError, NameFault, ValueFault
 from harken.notify.channel_registry import channel_names
+from harken.server.identities import current
 from harken.server.service import Service
 
 if TYPE_CHECKING:
@@ -109,6 +113,10 @@ def _form(routes: APIRouter, console: Console, service: Service) -> None:
                 "stops": STOPS,
                 "deliveries": DELIVERIES,
                 "operators": OPERATORS,
+                "functions": FUNCTIONS,
+                "five_fields": FIVE_FIELDS,
+                "mail_is_missing": not db.settings["smtp_host"],
+                "changes": current.get().is_operator,
                 "channels": list(channel_names()),
                 "relations": relations_of(db),
                 "zone": db.settings["time_zone"],
@@ -144,12 +152,14 @@ def _form(routes: APIRouter, console: Console, service: Service) -> None:
     async def read(text: OneText) -> Response:
         """The fields of a text, and what is wrong with it."""
         try:
-            found: dict[str, Any] = {"fields": fields_of(text).as_json()}
+            fields = fields_of(text)
+            found: dict[str, Any] = {"fields": fields.as_json()}
+            found |= shown_parts(fields.query, fields.trigger)
         except HarkenError as error:
             return _json({"wrong": Wrong.of(error.locate(text), text).as_json()})
         try:
             checked = await service.read(lambda db: db.continual_queries.check(text))
-            found["due"] = [_local(each, checked.zone) for each in checked.due]
+            found["due"] = [each.isoformat() for each in checked.due]
             found["zone"] = str(checked.zone)
         except HarkenError as error:
             found["wrong"] = Wrong.of(error, text).as_json()
@@ -164,6 +174,17 @@ def _form(routes: APIRouter, console: Console, service: Service) -> None:
         due = [_local(each, preview.query.zone) for each in preview.due]
         shown = render("preview.html", Page("", ""), preview=preview, rows=rows, due=due)
         return html_answer(shown)
+
+    @routes.post(PLACE + "/-/test")
+    async def test(text: OneText) -> Response:
+        """Send the first message to everybody whom the statement names, and install nothing."""
+        try:
+            _require_recipients(text)
+            preview, _ = await _previewed(service, text)
+        except HarkenError as error:
+            return _json(Wrong.of(error, text).as_json(), 400)
+        outcomes = [await _sent(service, each) for each in preview.samples]
+        return html_answer(render("tested.html", Page("", ""), outcomes=outcomes))
 
     @routes.post(PLACE)
     async def install(text: OneText) -> Response:
@@ -233,6 +254,25 @@ async def _previewed(service: Service, text: str) -> tuple[Preview, list[Any]]:
 
     found, _ = await service.write(work)
     return found  # type: ignore[no-any-return]
+
+
+def _require_recipients(text: str) -> None:
+    if not fields_of(text).notify:
+        raise ValueFault(
+            "nobody is told, so there is nothing to test",
+            code="bad-value",
+            hint="add a recipient: EMAIL 'ann@example.org'",
+        )
+
+
+async def _sent(service: Service, sample: Sample) -> tuple[Sample, str]:
+    """A sample, and why it could not be sent; empty if it was."""
+    try:
+        ready = await service.read(lambda db: db.continual_queries.prepare(sample))
+        await asyncio.to_thread(ready.send)
+    except HarkenError as error:
+        return sample, error.message
+    return sample, ""
 
 
 async def _changed(service: Service, text: str, work: Callable[[Database], str]) -> Response:

@@ -21,14 +21,25 @@ FIELDS = ("query", "trigger", "stop", "deliver", "notify", "zone")
 """The clauses with a field of their own; others share one."""
 START = "CREATE CONTINUAL QUERY"
 TRIGGERS = (
-    *("EVERY 20 MINUTES", "EVERY HOUR", "EVERY DAY AT '08:00'", "EVERY WEEKDAY AT '08:00'"),
-    *("EVERY MONDAY AT '08:00'", "EVERY FIRST DAY OF MONTH AT '08:00'", "CRON '0 8 * * 1-5'"),
-    *("AFTER 10 CHANGES", "ON REQUEST"),
+    ("EVERY 20 MINUTES", "*/20 * * * *"),
+    ("EVERY HOUR", "0 * * * *"),
+    ("EVERY DAY AT '08:00'", "0 8 * * *"),
+    ("EVERY WEEKDAY AT '08:00'", "0 8 * * 1-5"),
+    ("EVERY MONDAY AT '08:00'", "0 8 * * 1"),
+    ("EVERY FIRST DAY OF MONTH AT '08:00'", "0 8 1 * *"),
+    ("CRON '0 0 1,15 * 1-5'", "0 0 1,15 * 1-5"),
+    ("CRON '0,30 * * * 6,0'", "0,30 * * * 6,0"),
+)
+"""Templates, and what they are in the five fields."""
+FIVE_FIELDS = (
+    ("minute", "0-59"),
+    ("hour", "0-23"),
+    ("day", "1-31"),
+    ("month", "1-12"),
+    ("weekday", "0-6, Sunday is 0"),
 )
 STOPS = ("AFTER 2 WEEKS", "AFTER 6 MONTHS", "AFTER 10 EXECUTIONS", "NEVER")
 DELIVERIES = ("INSERTED", "CHANGED", "DELETED", "COMPLETE", "COUNT", "INSERTED AS LINK")
-OPERATORS = ("=", "<>", "<", "<=", ">", ">=", "INCBY", "DECBY", "INCBYP", "DECBYP")
-"""Comparisons, then: went up or down by, in units and in percent."""
 
 
 @dataclass(frozen=True, slots=True)

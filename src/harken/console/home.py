@@ -27,10 +27,22 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """One of the first things to do here."""
+
+    title: str
+    text: str
+    path: str
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Home:
     sentence: str
     attention: Sequence[Event]
     events: Sequence[Event]
+    steps: Sequence[Step] = ()
+    """Empty once all of them are done."""
 
 
 def home(db: Database) -> Home:
@@ -49,7 +61,32 @@ def home(db: Database) -> Home:
         if wrong
         else "All is well: nothing is failing or waiting for you."
     )
-    return Home(sentence, attention, events)
+    return Home(sentence, attention, events, first_steps(db))
+
+
+def first_steps(db: Database) -> Sequence[Step]:
+    has_data = bool(db.sources.list()) or any(True for each in db.definitions())
+    steps = [
+        Step(
+            "Bring data in",
+            "a table of PostgreSQL, a page, a feed, a file; or make a table of your own",
+            "/new/source?kind=postgresql",
+            has_data,
+        ),
+        Step(
+            "Set the mail server",
+            "so that people can be told by mail",
+            "/operator?tab=mail",
+            bool(db.settings["smtp_host"]),
+        ),
+        Step(
+            "Say what you want to know",
+            "a continual query watches, and tells people what has changed",
+            "/new/query",
+            bool(db.continual_queries.list()),
+        ),
+    ]
+    return [] if all(each.done for each in steps) else steps
 
 
 def home_of_user(db: Database) -> Home:

@@ -15,10 +15,14 @@ TABS = (
     ("messages", "Messages"),
     ("users", "Users"),
     ("grants", "Grants"),
+    ("announce", "Announcements"),
+    ("mail", "Mail"),
+    ("backup", "Backup"),
     ("audit", "Audit"),
     ("settings", "Settings"),
 )
 MOST_LISTED = 200
+SETTING_NAMES = tuple(each.name for each in SETTINGS)
 SECRET_SETTINGS = frozenset({"smtp_password"})
 
 
@@ -64,6 +68,25 @@ def settings(db: Database) -> list[Sequence[Any]]:
         (each.name, _value(each.name, values[each.name]), each.unit, each.about)
         for each in SETTINGS
     ]
+
+
+def mail(db: Database) -> dict[str, Any]:
+    """What the form of the mail server shows. What was given at the start is not changed here."""
+    settings = db.settings
+    names = [name for name in SETTING_NAMES if name.startswith("smtp_")]
+    given = [name for name in names if settings.is_given(name)]
+    return {"given": given, **{name.removeprefix("smtp_"): settings[name] for name in names}}
+
+
+def announcements(db: Database) -> list[Any]:
+    """The newest ones, each once, with how many got it."""
+    found: dict[tuple[Any, str], dict[str, Any]] = {}
+    for each in db.notifications.list(limit=MOST_LISTED):
+        if each.kind == "announcement" and each.query:
+            text = str(each.payload.get("text", ""))
+            one = found.setdefault((each.at, text), {"at": each.at, "text": text, "to": 0})
+            one["to"] += 1
+    return list(found.values())[::-1]
 
 
 def grants(db: Database) -> list[Sequence[Any]]:

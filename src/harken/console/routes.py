@@ -17,6 +17,7 @@ from harken.console import ad_hoc, home, lineage, object_pages, operator
 from harken.console.account_routes import account_routes, account_values
 from harken.console.bar_charts import bars
 from harken.console.continual_routes import continual_routes
+from harken.console.operator_routes import RIGHTS, operator_routes
 from harken.console.rendering import Navigation, Page, Problem, asset_text, html_answer, render
 from harken.console.source_routes import failing as failing_sources
 from harken.console.source_routes import source_routes, visible
@@ -143,6 +144,7 @@ def console_routes(service: Service, identities: Identities) -> APIRouter:
     _query_routes(routes, console, service)
     routes.include_router(continual_routes(console, service))
     routes.include_router(source_routes(console, service))
+    routes.include_router(operator_routes(service))
     routes.include_router(account_routes(service, identities))
 
     @routes.get("/static/{name}")
@@ -220,6 +222,10 @@ def _browsing_routes(routes: APIRouter, console: Console) -> None:
                 "roles": list(Role),
                 "grants": operator.grants(db),
                 "audit": operator.audit(db),
+                "mail": operator.mail(db),
+                "announcements": operator.announcements(db),
+                "rights": RIGHTS,
+                "objects": [each.name for each in object_pages.all_objects(db)],
             }
 
         return await console.show("operator.html", "Operator", "/operator", work)

@@ -5,8 +5,10 @@ Whoever may read a source sees it. What changes one, or reads any address or fil
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import unquote
 
 from fastapi import APIRouter, Body
 from fastapi.responses import JSONResponse, Response
@@ -15,6 +17,7 @@ from markupsafe import Markup
 from harken.api.database import Database
 from harken.api.sources import SourceStatus
 from harken.console.rendering import Page, Problem, html_answer, moment, plural, render, segment
+from harken.database.secrets import is_reference
 from harken.errors import HarkenError, NameFault
 from harken.intake.source_options import SHARED
 from harken.lang.sql.type_names import type_name
@@ -29,7 +32,31 @@ PLACE = "/sources"
 NO_STORE = {"cache-control": "no-store"}
 WRONG = ("failing", "suspect", "schema changed")
 MARKS = {"ok": "live", "unchanged": "live", "failing": "down", "suspect": "down"}
+ADDRESS_WITH_PASSWORD = re.compile(
+    r"(?P<before>[A-Za-z][\w+.-]*://[^\s:/@?#]*):(?P<password>[^\s/?#]*)(?P<after>@.*)"
+)
+KIND_TITLES = {
+    "postgresql": "PostgreSQL",
+    "sqlalchemy": "MySQL, MariaDB or another database",
+    "sqlite": "SQLite file",
+    "html": "web page",
+    "json": "JSON, from an address or a file",
+    "feed": "feed (RSS or Atom)",
+    "xml": "XML",
+    "text": "text",
+    "directory": "directory of Parquet, CSV or JSON files",
+    "documents": "documents in a directory",
+    "bibtex": "bibliography in BibTeX",
+}
+"""Written here, because a kind is imported only when it is used."""
 FIRST_KIND = "json"
+EXAMPLES = {
+    "postgresql": {"url": "postgresql://ann@localhost:5432/shop", "table": "public.stock"},
+    "sqlalchemy": {"url": "mysql+pymysql://ann@localhost/shop", "table": "stock"},
+    "json": {"url": "https://example.org/prices.json"},
+    "html": {"url": "https://example.org/weather", "table": "1"},
+    "feed": {"url": "https://example.org/news.xml"},
+}
 FIRST_OPTIONS = 5
 """The options that the form shows before it is asked for more."""
 MOST_OPTIONS = 100
@@ -47,6 +74,13 @@ ACTIONS: dict[str, Callable[[Database, str], Any]] = {
 def visible(db: Database) -> list[SourceStatus]:
     """Those that the user may read, the ones that need attention first."""
     return sorted(db.sources.list(), key=lambda each: (each.state not in WRONG, each.name))
+
+
+def titled_kinds() -> list[tuple[str, str]]:
+    names = kind_names()
+    order = {name: at for at, name in enumerate(KIND_TITLES)}
+    names.sort(key=lambda each: order.get(each, len(order)))
+    return [(each, KIND_TITLES.get(each, each)) for each in names]
 
 
 def failing(db: Database) -> list[SourceStatus]:
@@ -125,11 +159,12 @@ def _form(routes: APIRouter, console: Console, service: Service) -> None:
         current.get().check_operator()
         chosen = outside_kind(kind)
         values = {
-            "kinds": kind_names(),
+            "kinds": titled_kinds(),
             "kind": chosen,
             "options": list(chosen.options),
             "first": [each.name for each in chosen.options[:FIRST_OPTIONS]],
             "shared": SHARED,
+            "examples": EXAMPLES.get(kind, {}),
             "captures": chosen.captures,
         }
         return await console.show("source_form.html", "Add a source", PLACE, lambda db: values)
@@ -139,7 +174,9 @@ def _form(routes: APIRouter, console: Console, service: Service) -> None:
         current.get().check_operator()
         try:
             found = await service.read(
-                lambda db: db.sources.check(kind, _given(options), capture=capture or None)
+                lambda db: db.sources.check(
+                    kind, _given(split_passwords(kind, options)), capture=capture or None
+                )
             )
         except HarkenError as error:
             return _wrong(error, options)
@@ -162,7 +199,7 @@ def _form(routes: APIRouter, console: Console, service: Service) -> None:
             made = db.sources.create(
                 name,
                 kind,
-                _given(options),
+                _hidden(db, name, kind, _given(split_passwords(kind, options))),
                 key=columns or None,
                 capture=capture or None,
                 every=every,
@@ -181,11 +218,43 @@ def _given(options: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in options.items() if value.strip()}
 
 
+def split_passwords(kind: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The options, with a password that an address holds as the option `password`.
+
+    >>> split_passwords("postgresql", {"url": "postgresql://ann:p%40ss@shop/db"})
+    {'url': 'postgresql://ann@shop/db', 'password': 'p@ss'}
+    """
+    known = {each.name for each in outside_kind(kind).options if each.secret}
+    found = dict(options)
+    for name, value in options.items():
+        held = ADDRESS_WITH_PASSWORD.match(value.strip())
+        if held and "password" in known and not found.get("password"):
+            found[name] = f"{held['before']}{held['after']}"
+            found["password"] = unquote(held["password"])
+    return found
+
+
+def _hidden(db: Database, source: str, kind: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The options, with the values of those that are secret stored as secrets."""
+    secret = {each.name for each in outside_kind(kind).options if each.secret}
+    name = re.sub(r"[^A-Za-z0-9_.-]", "-", source)
+    name = name if name[:1].isalpha() else f"source-{name}"
+    by = current.get().name
+    return {
+        option: db.configuration.store_secret(f"{name}-{option}", value, by=by)
+        if option in secret and not is_reference(value)
+        else value
+        for option, value in options.items()
+    }
+
+
 def _wrong(error: HarkenError, options: Mapping[str, str]) -> JSONResponse:
     """What was wrong, and beside which option."""
     problem = Problem.of(error)
     named = [name for name in options if f"option {name}" in problem.message]
     found = {"message": problem.message, "hint": problem.hint or "", "field": "".join(named[:1])}
+    if "allow_private_addresses" in found["hint"]:
+        found["offer"] = "addresses"
     return JSONResponse(found, 400, headers=NO_STORE)
 
 

@@ -2,7 +2,9 @@
 
 The value comes from the environment (`HARKEN_SECRET_NAME`), from the file that the setting
 `secrets_file` names, or from an encrypted record of the database. The key of the records is the
-operator's, in `HARKEN_SECRETS_KEY`; it is never stored.
+operator's, in `HARKEN_SECRETS_KEY`; or, where somebody stores a secret on a page of the console and
+there is none, one that is made for that and lies in a file of its own beside the database
+(`shop.db.key`). It is never part of the database or of a backup.
 
 Law: a value is never part of a definition, and `redacted` keeps it out of every text for people.
 """
@@ -12,6 +14,7 @@ from __future__ import annotations
 import base64
 import os
 import re
+import secrets as random
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,6 +59,8 @@ class Secrets:
         self._settings = settings
         self._environment = environment
         self._seen: set[str] = set()
+        self.key_file: Path | None = None
+        """Where a key lies that was made here; None for a database in memory."""
 
     # --- reading ---------------------------------------------------------------------------
 
@@ -114,8 +119,11 @@ class Secrets:
 
     # --- the records, in a transaction -----------------------------------------------------
 
-    def store(self, name: str, value: str) -> None:
+    def store(self, name: str, value: str, *, make_key: bool = False) -> None:
+        """Store a secret; with `make_key`, a database without a key and secrets gets a key."""
         check_name(name)
+        if make_key:
+            self._make_key()
         salt, encrypted = _encrypted(self._key(), name, value)
         self._records.make_room(SECRETS)
         self._records.add(SECRETS, (name, salt, encrypted), replace=True)
@@ -127,8 +135,19 @@ class Secrets:
             raise SourceFault(f"there is no secret {name} in the database", code="missing-secret")
         self._records.remove(SECRETS, {"name": name})
 
+    def _make_key(self) -> None:
+        if self._environment.get(KEY_VARIABLE) or self.key_file is None or self.key_file.exists():
+            return
+        if self._records.exist(SECRETS) and self._records.find(SECRETS, limit=1):
+            return  # they have a key, which somebody did not give
+        mode = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        with os.fdopen(os.open(self.key_file, mode, 0o600), "w") as file:
+            file.write(random.token_urlsafe(32))
+
     def _key(self) -> str:
         key = self._environment.get(KEY_VARIABLE, "")
+        if not key and self.key_file is not None and self.key_file.is_file():
+            key = self.key_file.read_text("utf-8").strip()
         if not key:
             raise SourceFault(
                 "secrets in the database are encrypted, and there is no key",

@@ -5,7 +5,6 @@ const result = form.querySelector("[data-result]"), due = form.querySelector("[d
 const relations = JSON.parse(form.dataset.relations), FIELDS = ["name", "query", "trigger", "stop", "deliver", "notify", "zone", "rest"]
 const DAILY = "EVERY DAY AT '08:00'"
 const KEPT = `harken-continual ${form.dataset.edited}`
-const text = value => `'${value.replaceAll("'", "''")}'`
 const named = name => /^[A-Za-z_]\w*$/.test(name) || /^`.*`$/.test(name) ? name : `\`${name}\``
 
 function compose() {
@@ -13,7 +12,7 @@ function compose() {
   const lines = [`CREATE CONTINUAL QUERY${value("name") ? ` ${named(value("name"))}` : ""} AS`, value("query")]
   for (const name of ["trigger", "stop", "deliver"]) if (value(name)) lines.push(`${name.toUpperCase()} ${value(name)}`)
   for (const each of value("notify").split("\n")) if (each.trim()) lines.push(`NOTIFY ${each.trim()}`)
-  if (value("zone")) lines.push(`ZONE ${text(value("zone"))}`)
+  if (value("zone")) lines.push(`ZONE ${quoted(value("zone"))}`)
   if (value("rest")) lines.push(value("rest"))
   return lines.join("\n")
 }
@@ -35,19 +34,32 @@ function wrong(found) {
   known.closest("details")?.setAttribute("open", "")
 }
 
+// The next times, in the reader's own zone.
+const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone
+function showDue(times, zone) {
+  const written = new Intl.DateTimeFormat("en-GB", {weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit"})
+  const said = times?.map(each => written.format(new Date(each))).join(" · ")
+  due.textContent = said ? `Next, in your zone ${HERE}${zone === HERE ? "" : ` (the trigger is in ${zone})`}: ${said}` : ""
+}
+
 let asked = 0, timer = null
 async function read(fill) {
   const mine = ++asked
   sessionStorage.setItem(KEPT, statement.value)
-  if (!form.elements.query.value.trim() && !fill) return clear()
+  if (!form.elements.query.value.trim() && !form.elements.trigger.value.trim() && !fill) return clear()
   try {
     const answer = await post("/queries/-/read", {text: statement.value}), found = await answer.json()
     if (mine !== asked) return
     clear()
     if (fill && found.fields) for (const name of FIELDS) form.elements[name].value = found.fields[name]
-    if (fill && found.fields) showKind()
-    due.textContent = found.due?.length ? `Next, in ${found.zone}: ${found.due.join(" · ")}` : ""
-    const started = form.elements.query.value.trim() || !fill
+    if (found.fields) {
+      showKind()
+      takeQuery(found.parts)
+      takeGroups(found.groups)
+    }
+    showDue(found.due, found.zone)
+    showMail()
+    const started = form.elements.query.value.trim() || fill
     if (found.wrong && started) wrong(found.wrong)
     serviceIs("live", "live")
   } catch {
@@ -67,53 +79,8 @@ form.addEventListener("input", event => {
   else if (FIELDS.includes(event.target.name)) edited()
 })
 
-// The pickers write into the fields.
-function setField(name, value) {
-  form.elements[name].value = value
-  edited()
-}
-function show(kind) {
-  for (const each of form.querySelectorAll("[data-kind]")) each.hidden = each.dataset.kind !== kind
-}
-function showKind() {
-  const trigger = form.elements.trigger.value.trim().toUpperCase()
-  const kind = trigger === "ON REQUEST" ? "request" : /^(WHEN|WHILE|FROM|ON|AFTER)\b/.test(trigger) ? "content" : "time"
-  form.elements.kind.value = kind
-  const template = form.querySelector("[data-template]")
-  template.value = [...template.options].some(each => each.value === form.elements.trigger.value) ? form.elements.trigger.value : ""
-  show(kind)
-}
-for (const each of form.elements.kind) each.addEventListener("change", () => {
-  show(each.value)
-  if (each.value === "request") setField("trigger", "ON REQUEST")
-  if (each.value === "time") setField("trigger", form.querySelector("[data-template]").value || DAILY)
-})
-form.querySelector("[data-template]").addEventListener("change", event => event.target.value && setField("trigger", event.target.value))
-const part = name => form.querySelector(`[data-part=${name}]`).value
-function condition() {
-  const value = part("value").trim() || "0"
-  const number = /^-?\d+(\.\d+)?$/.test(value) || /^'.*'$/.test(value) || /^[A-Za-z_]\w*\.\w+$/.test(value)
-  return `${part("column")} ${part("operator")} ${number ? value : text(value)}`
-}
-form.querySelector("[data-use]").addEventListener("click", () => setField("trigger", `WHEN ${condition()}`))
-for (const each of form.querySelectorAll("[data-join]")) each.addEventListener("click", () => {
-  const before = form.elements.trigger.value.trim()
-  setField("trigger", /^WHEN\b/i.test(before) ? `${before} ${each.dataset.join} ${condition()}` : `WHEN ${condition()}`)
-})
-form.querySelector("[data-relation]").addEventListener("change", ({target}) => {
-  const found = relations.find(each => each.name === target.value)
-  if (found) setField("query", `SELECT ${found.columns.join(", ")} FROM ${found.name}`)
-  target.value = ""
-})
-form.querySelector("[data-add]").addEventListener("click", () => {
-  const address = form.querySelector("[data-address]"), channel = form.querySelector("[data-channel]").value.toUpperCase()
-  const made = address.value.trim() ? `${channel} ${text(address.value.trim())}` : channel
-  setField("notify", [form.elements.notify.value.trim(), made].filter(Boolean).join("\n"))
-  address.value = ""
-})
-
 async function send(path, use) {
-  const buttons = form.querySelectorAll("[data-try], [type=submit]")
+  const buttons = form.querySelectorAll("[data-try], [data-test], [type=submit]")
   for (const each of buttons) each.disabled = true
   clearTimeout(timer)
   asked++
@@ -131,19 +98,29 @@ async function send(path, use) {
     for (const each of buttons) each.disabled = false
   }
 }
-form.querySelector("[data-try]").addEventListener("click", () => send("/queries/-/try", async answer => {
-  result.innerHTML = await answer.text()
-}))
+for (const [name, path] of [["try", "/queries/-/try"], ["test", "/queries/-/test"]]) {
+  form.querySelector(`[data-${name}]`).addEventListener("click", () => {
+    if (address.value.trim()) addRecipient()
+    send(path, async answer => { result.innerHTML = await answer.text() })
+  })
+}
 form.addEventListener("submit", event => {
   event.preventDefault()
+  if (address.value.trim()) addRecipient()
   send(form.dataset.send, async answer => {
     sessionStorage.removeItem(KEPT)
     location.assign((await answer.json()).next)
   })
 })
 
-// What was typed before the page was left is here again.
-const given = statement.value
-statement.value = given || sessionStorage.getItem(KEPT) || ""
-if (statement.value) read(true)
-else setField("trigger", DAILY)
+// What was typed before the page was left is here again; first once the pickers are there.
+addEventListener("DOMContentLoaded", () => {
+  const given = statement.value
+  statement.value = given || sessionStorage.getItem(KEPT) || ""
+  takeQuery(null)
+  showMail()
+  if (statement.value) return read(true)
+  if (form.dataset.zone !== HERE) form.elements.zone.value = HERE
+  setField("trigger", DAILY)
+  showKind()
+})

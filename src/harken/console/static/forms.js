@@ -7,6 +7,7 @@ for (const form of document.querySelectorAll("form[data-send]")) form.addEventLi
   for (const each of form.elements) {
     if (!each.name) continue
     if ("number" in each.dataset) { if (each.value !== "") data[each.name] = Number(each.value) }
+    else if ("flag" in each.dataset) data[each.name] = each.value === "yes"
     else if (each.type === "checkbox") data[each.name] = each.checked
     else data[each.name] = each.value
   }

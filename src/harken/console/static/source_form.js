@@ -6,7 +6,7 @@ const KEPT = `harken-source ${form.elements.kind.value}`
 const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "{}")
 const typed = [...form.elements].filter(each => each.name && each.name !== "kind")
 for (const each of typed) if (kept[each.name]) each.value = kept[each.name]
-form.addEventListener("input", () => sessionStorage.setItem(KEPT, JSON.stringify(Object.fromEntries(typed.map(each => [each.name, each.value])))))
+form.addEventListener("input", () => sessionStorage.setItem(KEPT, JSON.stringify(Object.fromEntries(typed.filter(each => each.type !== "password").map(each => [each.name, each.value])))))
 function given() {
   const value = name => form.elements[name]?.value.trim() ?? ""
   const options = {}
@@ -15,13 +15,25 @@ function given() {
   if (value("every")) found.every = Number(value("every"))
   return found
 }
-function wrong({message, hint, field}) {
+function wrong({message, hint, field, offer}) {
   const option = field ? form.querySelector(`[data-option="${CSS.escape(field)}"]`) : null
   const made = document.createElement("p")
   made.className = "problem"
   made.textContent = hint ? `${message}. ${hint}` : message
   const place = option ? option.closest(".field").querySelector("[role=status]") : result
   place.replaceChildren(made)
+  if (offer === "addresses") {
+    const button = document.createElement("button"), note = document.createElement("p")
+    note.textContent = "Sources may not reach this machine or its network now. If it is yours, you can allow that for this database."
+    button.type = "button"
+    button.textContent = "Allow it, and check again"
+    button.addEventListener("click", async () => {
+      const answer = await post("/operator/addresses", {allowed: true})
+      if (answer.ok) form.querySelector("[data-check]").click()
+      else wrong(await answer.json())
+    })
+    made.append(note, button)
+  }
   option?.closest("details")?.setAttribute("open", "")
   option?.focus()
 }
@@ -41,6 +53,14 @@ async function send(path, data, use) {
     for (const each of buttons) each.disabled = false
   }
 }
+result.addEventListener("click", ({target}) => {
+  if (!target.dataset.key) return
+  form.elements.key.value = target.dataset.key
+  form.dispatchEvent(new Event("input"))
+})
+form.elements["o-table"]?.addEventListener("change", ({target}) => {
+  if (!form.elements.name.value) form.elements.name.value = target.value.split(".").at(-1).replace(/\W/g, "_")
+})
 form.querySelector("[data-check]").addEventListener("click", () => {
   const {kind, options, capture} = given()
   send("/sources/-/check", {kind, options, capture}, async answer => { result.innerHTML = await answer.text() })
