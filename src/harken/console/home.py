@@ -27,7 +27,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FirstStep:
     """One of the first things to do here."""
 
     title: str
@@ -41,7 +41,7 @@ class Home:
     sentence: str
     attention: Sequence[Event]
     events: Sequence[Event]
-    steps: Sequence[Step] = ()
+    steps: Sequence[FirstStep] = ()
     """Empty once all of them are done."""
 
 
@@ -64,22 +64,22 @@ def home(db: Database) -> Home:
     return Home(sentence, attention, events, first_steps(db))
 
 
-def first_steps(db: Database) -> Sequence[Step]:
+def first_steps(db: Database) -> Sequence[FirstStep]:
     has_data = bool(db.sources.list()) or any(True for each in db.definitions())
     steps = [
-        Step(
+        FirstStep(
             "Bring data in",
             "a table of PostgreSQL, a page, a feed, a file; or make a table of your own",
             "/new/source?kind=postgresql",
             has_data,
         ),
-        Step(
+        FirstStep(
             "Set the mail server",
             "so that people can be told by mail",
             "/operator?tab=mail",
             bool(db.settings["smtp_host"]),
         ),
-        Step(
+        FirstStep(
             "Say what you want to know",
             "a continual query watches, and tells people what has changed",
             "/new/query",

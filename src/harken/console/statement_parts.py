@@ -155,5 +155,5 @@ def _read(text: str) -> _Text | None:
 
 
 def shown_parts(query: str, trigger: str) -> dict[str, Any]:
-    """What the form is told of a statement."""
+    """The parts of a statement that the form has fields for."""
     return {"parts": query_parts(query), "groups": event_groups(trigger)}
