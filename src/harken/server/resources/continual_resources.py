@@ -14,9 +14,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import Field
 
-from harken.api.continual_handles import ContinualQuery, PastExecution, Preview, Sample
+from harken.api.continual_handles import ContinualQuery, PastExecution, Preview
 from harken.api.database import Database
 from harken.api.notifications import Notification
+from harken.api.sample_messages import Sample
 from harken.console.continual_texts import document_of, text_of
 from harken.console.rendering import sql_name
 from harken.continual.installed_queries import InstalledQuery
