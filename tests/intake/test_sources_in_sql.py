@@ -100,7 +100,7 @@ def test_show_and_describe(db: harken.Database, toy: ToyKind, clock: Clock) -> N
     clock.forward(10)
     (shown,) = rows(db, "SHOW SOURCES")
     assert shown[:5] == ("item", "toy", "ok", START, 1)
-    assert shown[5:] == (START, START, START + datetime.timedelta(seconds=30), "")
+    assert shown[5:] == (START, START, START + datetime.timedelta(seconds=30), "", "poll")
     described = dict(rows(db, "DESCRIBE SOURCE item"))
     assert described["statement"] == ITEM
     assert described["columns"] == "id BIGINT, name STRING"

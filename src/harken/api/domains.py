@@ -81,17 +81,10 @@ class Domains:
         With `skip_unavailable`, a member without a mirror that cannot be read has no rows; without,
         the query is an error.
         """
-        check_flag(skip_unavailable, "skip_unavailable")
         check_flag(replace, "replace")
-        names = None if columns is None else tuple(check_names(columns, "the columns"))
-        words = DomainWords(
-            verb="create",
-            name=_plain(name),
-            columns=None if names is None else tuple(each.lower() for each in names),
-            members=_members(members),
-            skips=skip_unavailable,
+        text = domain_text(
+            domain_words_of(name, members, columns=columns, skip_unavailable=skip_unavailable)
         )
-        text = domain_text(words)
         self._run(text.replace("CREATE", "CREATE OR REPLACE", 1) if replace else text)
 
     @exclusive
@@ -116,6 +109,21 @@ class Domains:
         """Drop a domain; its members stay. With `cascade`, also the views over it."""
         check_flag(cascade, "cascade")
         self._run(f"DROP DOMAIN {_name(name)}{' CASCADE' if cascade else ''}")
+
+
+def domain_words_of(
+    name: str, members: Members, *, columns: Sequence[str] | None, skip_unavailable: bool
+) -> DomainWords:
+    """The statement that the arguments of `db.domain` stand for."""
+    check_flag(skip_unavailable, "skip_unavailable")
+    names = None if columns is None else tuple(check_names(columns, "the columns"))
+    return DomainWords(
+        verb="create",
+        name=_plain(name),
+        columns=None if names is None else tuple(each.lower() for each in names),
+        members=_members(members),
+        skips=skip_unavailable,
+    )
 
 
 def _domain(words: DomainWords, text: str) -> Domain:

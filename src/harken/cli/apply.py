@@ -17,6 +17,7 @@ from harken.cli.reporting import report, reported, writer
 from harken.cli.sessions import command_line_spark, settings_of
 from harken.database.results import to_json
 from harken.errors import HarkenError
+from harken.pipeline.progress_bars import progress_bars
 from harken.settings import Settings
 
 
@@ -87,7 +88,8 @@ class _Applying:
             if self._only_plan:
                 self._show(make_plan(db, project))
                 return
-            done = apply_project(db, project, allow_data_loss=self._allow_loss, tell=self._show)
+            with progress_bars(db):
+                done = apply_project(db, project, allow_data_loss=self._allow_loss, tell=self._show)
         if not done.is_empty:
             self._say(done, time.perf_counter() - started)
 

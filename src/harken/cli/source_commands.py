@@ -16,7 +16,8 @@ from harken.cli.reporting import CommandError, reported
 from harken.cli.result_tables import one_line, plain_values, print_table
 from harken.cli.sessions import command_line_spark, open_database, settings_of
 from harken.database.results import to_json
-from harken.lang.sql.source_statements import SECONDS
+from harken.lang.sql.source_statements import seconds_of
+from harken.pipeline.progress_bars import progress_bars
 
 Name = Annotated[str, typer.Argument(help="The name of the source.")]
 Kind = Annotated[str, typer.Argument(help="Its kind, such as postgresql, html or json.")]
@@ -62,16 +63,17 @@ def add(
                 create, drop = database.sources.scripts(name, kind, given, capture=capture)
                 print(f"-- create\n{create.strip()}\n\n-- drop\n{drop.strip()}")
                 return
-            made = database.sources.create(
-                name,
-                kind,
-                given,
-                key=_names(key),
-                capture=capture,
-                every=_seconds(every),
-                mirror=mirror,
-                in_lake=in_lake,
-            )
+            with progress_bars(database):
+                made = database.sources.create(
+                    name,
+                    kind,
+                    given,
+                    key=_names(key),
+                    capture=capture,
+                    every=_seconds(every),
+                    mirror=mirror,
+                    in_lake=in_lake,
+                )
         if format is Format.JSON:
             print(to_json({"kind": "source", **_as_json(made)}))
         else:
@@ -192,14 +194,12 @@ def _names(given: str | None) -> list[str] | None:
 def _seconds(given: str | None) -> float | None:
     if given is None:
         return None
-    number, _, unit = given.strip().partition(" ")
-    length = SECONDS.get(unit.strip().upper().removesuffix("S")) if unit else 1
-    try:
-        return float(number) * (length or float("nan"))
-    except ValueError:
+    found = seconds_of(given)
+    if found is None:
         raise CommandError(
             f"{given} is no length of time", code="bad-value", hint="write --every '5 MINUTES'"
-        ) from None
+        )
+    return found
 
 
 # --- what is shown ---------------------------------------------------------------------------

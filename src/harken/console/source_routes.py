@@ -141,7 +141,7 @@ def _source_values(db: Database, name: str) -> dict[str, Any]:
         )
     of_operator = current.get().is_operator
     details = dict(db.sources.describe(name)) if of_operator else {}
-    shown = ("capture", "poll", "key", "mirror", "new columns")
+    shown = ("capture", "read", "key", "mirror", "new columns")
     return {
         "source": found,
         "sentence": sentence(found),

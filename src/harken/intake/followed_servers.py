@@ -13,7 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harken.errors import SourceFault
-from harken.intake.open_sources import OpenSource, OpenSources, Reading, in_our_words, read_rows
+from harken.intake.open_sources import (
+    OpenSource,
+    OpenSources,
+    Reading,
+    Told,
+    in_our_words,
+    read_rows,
+)
 from harken.intake.source_records import SourceRecord, State
 from harken.sources.outside import Followed, Offering, OutsideSchema, OutsideTransaction, Position
 
@@ -49,13 +56,19 @@ class FollowedServer:
         with self._lock, in_our_words(self.leader.kind):
             return self._followed.schema(table)
 
-    def start(self, table: str, columns: Sequence[str] | None, revision: int) -> Reading:
+    def start(
+        self,
+        table: str,
+        columns: Sequence[str] | None,
+        revision: int,
+        told: Told | None = None,
+    ) -> Reading:
         """All rows of a table, and the position from which its changes count."""
         with self._lock, in_our_words(self.leader.kind):
             if columns is not None:
                 self._expect(table, tuple(columns))
             snapshot = self._followed.start([table])[table]
-            return read_rows(snapshot, revision)
+            return read_rows(snapshot, revision, told)
 
     def expect(self, table: str, columns: Sequence[str]) -> None:
         with self._lock, in_our_words(self.leader.kind):

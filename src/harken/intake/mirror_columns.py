@@ -51,11 +51,19 @@ def layout_of(
         key=key,
         types=schema_text(pa.schema(columns)),
         capture=opened.capture,
-        why=opened.why,
+        why=opened.why or _why(definition, opened),
         server=opened.server,
         table=opened.table,
         followed=opened.followed is not None,
     )
+
+
+def _why(definition: SourceDefinition, opened: Opened) -> str:
+    if definition.capture is not None:
+        return "the statement says so"
+    if opened.followed is not None:
+        return "it tells its changes"
+    return "it can only be read again, and is compared with its rows here"
 
 
 def _taken(columns: pa.Schema, take: Sequence[str]) -> list[pa.Field]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -31,6 +31,9 @@ UNEXPECTED = 300
 """Characters of an error of a driver in a message."""
 
 
+Told = Callable[[int, int], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What reading a source gave. Without `rows` it is as it was at the position."""
@@ -45,9 +48,15 @@ class Reading:
     part_column: str | None = None
 
 
-def read_rows(snapshot: Snapshot, revision: int) -> Reading:
-    """All rows of a snapshot; what it set aside is known only then."""
-    batches = list(snapshot.batches)
+def read_rows(snapshot: Snapshot, revision: int, told: Told | None = None) -> Reading:
+    """All rows of a snapshot; what it set aside is known only then. Who is `told` hears how many
+    rows were read so far, of how many, which is 0 if nobody knows."""
+    batches, count = [], 0
+    for batch in snapshot.batches:
+        batches.append(batch)
+        count += batch.num_rows
+        if told is not None:
+            told(count, snapshot.expected_rows or 0)
     return Reading(
         revision,
         snapshot.schema,
@@ -105,7 +114,7 @@ class OpenSource:
             assert opened.followed is not None
             return opened.followed.schema(opened.table)
 
-    def read(self, since: Position | None, revision: int) -> Reading:
+    def read(self, since: Position | None, revision: int, told: Told | None = None) -> Reading:
         """In any thread."""
         with self._lock, in_our_words(self.kind):
             polled = self.opened().polled
@@ -113,7 +122,7 @@ class OpenSource:
             snapshot = polled.snapshot(since)
             if snapshot is None:
                 return Reading(revision, position=since)
-            return read_rows(snapshot, revision)
+            return read_rows(snapshot, revision, told)
 
     def close(self) -> None:
         opened, self._opened = self._opened, None

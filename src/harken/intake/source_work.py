@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -22,7 +23,7 @@ from harken.intake.followed_servers import FollowedServer, is_followed, server_k
 from harken.intake.log_intake import LogIntake
 from harken.intake.mirror_columns import column_type, key_candidates, layout_of, mirror_function
 from harken.intake.new_columns import NewColumns
-from harken.intake.open_sources import OpenSource, OpenSources, Reading
+from harken.intake.open_sources import OpenSource, OpenSources, Reading, Told
 from harken.intake.prepared_source import Prepared
 from harken.intake.source_failures import SourceFailures
 from harken.intake.source_leftovers import SourceLeftovers
@@ -134,7 +135,11 @@ class SourceWork:
             if definition.alone:
                 return self._prepare_asked(definition, source)
             followed = opened.followed is not None
-            reading = self._start(definition, source) if followed else source.read(None, 1)
+            told = self._told(definition.name)
+            if followed:
+                reading = self._start(definition, source, told)
+            else:
+                reading = source.read(None, 1, told)
             assert reading.schema is not None
             layout = layout_of(definition, reading.schema, source.shared["take"] or (), opened)
             function = mirror_function(definition, layout)
@@ -167,7 +172,14 @@ class SourceWork:
             self.undo(prepared)
             raise
 
-    def _start(self, definition: SourceDefinition, source: OpenSource) -> Reading:
+    def _told(self, name: str) -> Told | None:
+        """Whoever shows how far a load is."""
+        progress = self._runtime.engine.progress
+        return None if progress is None else partial(progress, name)
+
+    def _start(
+        self, definition: SourceDefinition, source: OpenSource, told: Told | None
+    ) -> Reading:
         """Begin to follow a table, over the connection that its server has already."""
         opened = source.opened()
         key = opened.server or f"source {definition.name}"
@@ -180,8 +192,8 @@ class SourceWork:
                 hint=f"make a view over {same.name}, or add CAPTURE poll",
             )
         if group:
-            return self.log.server(group).start(opened.table, None, 1)
-        return FollowedServer(key, definition.name, source).start(opened.table, None, 1)
+            return self.log.server(group).start(opened.table, None, 1, told)
+        return FollowedServer(key, definition.name, source).start(opened.table, None, 1, told)
 
     def undo(self, prepared: Prepared) -> None:
         """A source that was prepared was not made after all."""

@@ -8,13 +8,8 @@ from __future__ import annotations
 
 import signal
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from queue import Empty, SimpleQueue
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 import harken
 from harken.api.scheduling import Scheduler
@@ -22,10 +17,9 @@ from harken.api.step import Step
 from harken.consumers.monitors.subscription import Subscription
 from harken.database.changes import Change
 from harken.errors import HarkenError
+from harken.pipeline.progress_bars import progress_bars
 from harken.pipeline.reports import due_lines, source_lines, step_json, step_line, step_set_aside
 
-SHOW_AFTER = 0.5
-"""Seconds after which a load shows a progress bar."""
 LOCKED_SECONDS = 1.0
 """Until what is due is tried again, while another process is writing."""
 Signals = (signal.SIGINT, signal.SIGTERM)
@@ -139,35 +133,8 @@ def _step_unless_locked(database: harken.Database, strict: bool) -> Step | None:
 
 
 def _step(database: harken.Database, strict: bool = True, *, sources: bool = True) -> Step:
-    with _progress(database):
+    with progress_bars(database):
         return database.step(strict=strict, sources=sources, warn=_warn)
-
-
-@contextmanager
-def _progress(database: harken.Database) -> Iterator[None]:
-    """A progress bar on a terminal, for a load that takes long."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    bar = Progress(*columns, console=console, transient=True)
-    tasks: dict[str, object] = {}
-    started = time.monotonic()
-
-    def show(name: str, done: int, of: int) -> None:
-        if time.monotonic() - started < SHOW_AFTER:
-            return
-        if name not in tasks:
-            bar.start()
-            tasks[name] = bar.add_task(f"loading {name}", total=of)
-        bar.update(tasks[name], completed=done)  # type: ignore[arg-type]
-
-    try:
-        with database.progress(show):
-            yield
-    finally:
-        bar.stop()
 
 
 def _report(database: harken.Database, step: Step, changes: list[Change], as_json: bool) -> None:

@@ -7,11 +7,13 @@ made in the order of dependency.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harken.database.language_names import SQL
 from harken.errors import HarkenError
 from harken.project.continual_documents import ProjectQuery, read_query
 from harken.project.environment import with_variables
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from harken.project.documents import Node
 
 YAML = (".yml", ".yaml")
-SECTIONS = ("name", "include", "seeds", "tests", "queries")
+SECTIONS = ("name", "include", "sources", "domains", "seeds", "tests", "queries")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +141,6 @@ class _Reader:
             raise new.wrong(f"there is already a {new.title}, at {known.place}", "exists")
 
     def _document(self, document: Node, file: Path) -> None:
-        entries = document.entries("a file of a project")
-        if "sources" in entries:
-            hint = "write CREATE SOURCE in a .sql file of the project"
-            entries["sources"].wrong("a project has no section sources", hint)
         entries = document.known("a project", SECTIONS)
         if "name" in entries:
             self._name(entries["name"])
@@ -151,6 +149,10 @@ class _Reader:
             if not included.exists():
                 each.wrong(f"there is no {included}")
             self.take(included)
+        for section, declared in _declared_in(file.parent):
+            if section in entries:
+                for name, node in entries[section].entries(section).items():
+                    self._declare(Declared(declared(name, node), SQL, str(file), node.text))
         if "seeds" in entries:
             for table, rows in entries["seeds"].entries("seeds").items():
                 seed = read_seed(table, rows, file.parent, self.project.files)
@@ -170,6 +172,16 @@ class _Reader:
         if self.project.name not in ("", name):
             node.wrong(f"this project is called {self.project.name} already")
         self.project.name = name
+
+
+def _declared_in(directory: Path) -> tuple[tuple[str, Callable[[str, Node], Declaration]], ...]:
+    """The sections whose entries stand for statements."""
+    from harken.project.source_documents import domain_declared, source_declared
+
+    return (
+        ("sources", partial(source_declared, directory=directory)),
+        ("domains", domain_declared),
+    )
 
 
 def _listed(entries: dict[str, Node], name: str) -> list[Node]:

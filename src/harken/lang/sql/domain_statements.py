@@ -145,10 +145,6 @@ def _column(columns: Sequence[str]) -> exp.Expr:
 
 
 class _Reader(WordReader):
-    def __init__(self, tokens: Sequence[Token], start: int) -> None:
-        super().__init__(tokens)
-        self._at = start
-
     def words(self) -> DomainWords:
         match self._tokens[0].text.upper():
             case "CREATE":

@@ -1,7 +1,7 @@
 """The statements about outside sources, which sqlglot does not know.
 
-    CREATE SOURCE [IF NOT EXISTS] name USING kind [OPTIONS (name value, ...)] [KEY (column, ...)]
-        [CAPTURE way] [POLL EVERY n unit] [MIRROR none] [IN lake]
+    CREATE [OR ALTER] SOURCE [IF NOT EXISTS] name USING kind [OPTIONS (name value, ...)]
+        [KEY (column, ...)] [CAPTURE way] [POLL EVERY n unit] [MIRROR none] [IN lake]
     ALTER SOURCE name SET (option value, ...) | POLL EVERY n unit | PAUSE | RESUME
         | ADD COLUMN column, ... | DROP COLUMN column, ... | RENEW COLUMNS
     DROP SOURCE [IF EXISTS] name [CASCADE]
@@ -47,6 +47,8 @@ class SourceWords:
     if_exists: bool = False
     """IF NOT EXISTS of CREATE, IF EXISTS of DROP."""
     cascade: bool = False
+    alters: bool = False
+    """CREATE OR ALTER: one that is there becomes what the statement says."""
     confirmed: bool = False
     paused: bool | None = None
     """ALTER ... PAUSE or RESUME."""
@@ -70,17 +72,19 @@ def source_words(node: exp.Expr) -> SourceWords | None:
 
 def read_source_statement(tokens: Sequence[Token]) -> exp.Expr | None:
     """The statement, if these words are one."""
-    words = [token.text.upper() for token in tokens[:2]]
+    words, start = [token.text.upper() for token in tokens[:4]], 2
     match words:
-        case ["CREATE" | "ALTER" | "DROP" | "REFRESH", "SOURCE"]:
+        case ["CREATE", "OR", "ALTER", "SOURCE"]:
+            start = 4
+        case ["CREATE" | "ALTER" | "DROP" | "REFRESH", "SOURCE", *_]:
             pass
-        case ["DESCRIBE" | "DESC", "SOURCE"] if len(tokens) > 2:
+        case ["DESCRIBE" | "DESC", "SOURCE", _, *_]:
             pass
-        case ["SHOW", "SOURCES"]:
+        case ["SHOW", "SOURCES", *_]:
             pass
         case _:
             return None
-    return SourceStatement(this=_Reader(tokens).words())
+    return SourceStatement(this=_Reader(tokens, start).words())
 
 
 class _Reader(WordReader):
@@ -116,7 +120,8 @@ class _Reader(WordReader):
             if given.keys() & found.keys():
                 raise self._fault(f"{clause} is there twice", self._tokens[self._at - 1])
             given |= found
-        return SourceWords(verb="create", name=name, if_exists=if_exists, **given)
+        alters = self._tokens[1].text.upper() == "OR"
+        return SourceWords(verb="create", name=name, if_exists=if_exists, alters=alters, **given)
 
     def _clause(self) -> tuple[str, dict[str, Any]]:
         assert self._here is not None
@@ -211,6 +216,20 @@ def text_of(words: SourceWords) -> str:
     parts += ["MIRROR none"] if words.alone else []
     parts += ["IN lake"] if words.in_lake else []
     return " ".join(parts)
+
+
+def seconds_of(text: str) -> float | None:
+    """A length of time: a number of seconds, or a number and a unit.
+
+    >>> seconds_of("20 minutes"), seconds_of("1.5"), seconds_of("soon")
+    (1200.0, 1.5, None)
+    """
+    number, _, unit = text.strip().partition(" ")
+    length = SECONDS.get(unit.strip().upper().removesuffix("S")) if unit else 1
+    found = plain_number(number)
+    if found is None or length is None or not 0 < found * length <= LONGEST_POLL:
+        return None
+    return float(found * length)
 
 
 def every_text(seconds: float) -> str:

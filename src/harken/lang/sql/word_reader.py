@@ -20,9 +20,9 @@ PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 class WordReader:
     """Begins after the first two words, such as CREATE SOURCE."""
 
-    def __init__(self, tokens: Sequence[Token]) -> None:
+    def __init__(self, tokens: Sequence[Token], start: int = 2) -> None:
         self._tokens = tokens
-        self._at = 2
+        self._at = start
 
     # --- parts ---
 

@@ -58,9 +58,10 @@ def _source(statement: Statement, words: SourceWords) -> Declaration:
         name=words.name,
         span=statement.span,
         meaning=text_of(words),
-        parts=(Part(statement.text, statement.offset),),
+        parts=_parts(statement, "SOURCE", SOURCE, located=False),
         removal=f"DROP SOURCE `{words.name}`",
         called=frozenset({words.name}),
+        in_place=True,
     )
 
 
@@ -129,7 +130,8 @@ def _parts(statement: Statement, word: str, kind: str, located: bool) -> tuple[P
     rest = Part(statement.text[last.end + 1 :], statement.offset + last.end + 1)
     if kind == TABLE:
         return Part("CREATE TABLE" if located else "CREATE OR ALTER TABLE"), rest
-    return Part(f"CREATE OR REPLACE {kind.upper()}"), rest
+    verb = "ALTER" if kind == SOURCE else "REPLACE"
+    return Part(f"CREATE OR {verb} {kind.upper()}"), rest
 
 
 def _mentioned(node: exp.Create) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """ALTER SOURCE ... ADD COLUMN, DROP COLUMN, RENEW COLUMNS, and SET (take ...): other columns of a
 mirror.
 
-The mirror is made anew with the rows that were read, like a table that is altered: what reads it is
+The mirror is rebuilt with the rows that were read, like a table that is altered: what reads it is
 compiled again, and if something would no longer work, nothing is altered.
 """
 

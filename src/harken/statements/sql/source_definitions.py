@@ -6,8 +6,8 @@ source takes as long as the network takes, so it comes before the transaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +18,13 @@ from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
 from harken.database.stored_functions import store
 from harken.database.transactions import Transactions
-from harken.errors import HarkenError, NameFault, SourceFault
+from harken.errors import HarkenError, NameFault
 from harken.intake.column_changes import ColumnChange
 from harken.intake.session_sources import SessionSources
 from harken.intake.source_needs import Need
 from harken.intake.source_options import checked, refuse_passwords
 from harken.intake.source_records import (
+    FOLLOW_EVERY,
     FOLLOWED,
     SourceDefinition,
     SourceRecord,
@@ -33,16 +34,24 @@ from harken.intake.source_records import (
 )
 from harken.ir.schema import Function
 from harken.lang.sql.parser import Statement
-from harken.lang.sql.source_statements import SourceWords, every_text, text_of
+from harken.lang.sql.source_statements import SourceWords, every_text
 from harken.lang.sql.type_names import type_name
 from harken.lang.sql.word_reader import quoted
 from harken.sources.kinds import outside_kind
 from harken.statements.declaring import check_name
 from harken.statements.dependents import recheck
 from harken.statements.records import is_mirror
+from harken.statements.redefinition import together
+from harken.statements.sql.altered_sources import (
+    altered,
+    may_become,
+    refuse_fixed,
+    with_definition,
+    without_take,
+)
 from harken.statements.sql.asked_key_values import AskedKeys
 from harken.statements.sql.asked_needs import ask, key_queries, needs_of
-from harken.statements.sql.definition_words import definition_of, words_of
+from harken.statements.sql.definition_words import definition_of
 from harken.statements.sql.dropping import drop_function
 from harken.statements.sql.mirror_alteration import column_change, remake_mirror, with_text
 from harken.statements.sql.view_clauses import kind_of
@@ -63,6 +72,7 @@ LISTED = (
     ("changed_at", TIMESTAMP),
     ("next_try", TIMESTAMP),
     ("why", TEXT),
+    ("capture", TEXT),
 )
 
 
@@ -100,6 +110,9 @@ class SourceDefinitions:
         self._transactions.look()
         check_name(words.name, None)
         known = SqlTables(self._runtime.catalog).function(words.name)
+        if known is not None and words.alters and is_mirror(known):
+            self._become(self._sources.records.get(words.name), definition_of(words))
+            return False
         if known is not None:
             if words.if_exists and is_mirror(known):
                 return False
@@ -118,6 +131,60 @@ class SourceDefinitions:
             self._sources.work.undo(prepared)
             raise
         return True
+
+    def _become(self, record: SourceRecord, wanted: SourceDefinition) -> None:
+        """CREATE OR ALTER of a source that is there: altered, if ALTER SOURCE could do that, and
+        otherwise rebuilt in its place."""
+        known = record.definition
+        if wanted.text == known.text:
+            return
+        take = wanted.options.get("take")
+        plain = replace(wanted, options=without_take(wanted), poll=None, text="")
+        if replace(known, options=without_take(known), poll=None, text="") != plain:
+            if not may_become(record, wanted):
+                self._rebuild(record, wanted)
+                return
+            self._check_options(wanted)
+        if take != known.options.get("take"):
+            words = SourceWords(verb="alter", name=record.name, options={"take": take})
+            change = column_change(record, words)
+            assert change is not None
+            self._change_columns(record, change)
+        with self._changing():
+            self._redefine(record.name, lambda each: with_definition(each, wanted))
+
+    def _rebuild(self, record: SourceRecord, wanted: SourceDefinition) -> None:
+        name = record.name
+        with self._changing(), self._in_one_piece():
+            function = SqlTables(self._runtime.catalog).function(name)
+            before = None if function is None else function.oid
+            if function is not None:
+                drop_function(self._runtime, function, False, None)
+            self._sources.work.forget(name)
+            self._sources.work.open.close(name)
+            prepared = self._sources.work.prepare(wanted)
+            try:
+                self._install(prepared)
+            except BaseException:
+                self._sources.work.undo(prepared)
+                raise
+            made = SqlTables(self._runtime.catalog).function(name)
+            if before is not None and made is not None and made.oid is not None:
+                self._runtime.permissions.move(before, made.oid)
+        if not self._transactions.active:
+            self._sources.work.leftovers.remove()
+
+    def _in_one_piece(self) -> AbstractContextManager[None]:
+        """What reads a source is compiled again when it is there again."""
+        return together(self._runtime) if self._runtime.redefined is None else nullcontext()
+
+    def _redefine(self, name: str, change: Callable[[SourceRecord], SourceRecord]) -> None:
+        """In a transaction."""
+        self._sources.work.change(name, change)
+        function = SqlTables(self._runtime.catalog).function(name)
+        text = self._sources.records.get(name).definition.text
+        if function is not None and function.text != text:
+            self._runtime.catalog.revise_function(replace(function, text=text), Dependencies())
 
     def _identify(self) -> None:
         """What is installed in servers is named after this database, before there is a source."""
@@ -168,19 +235,14 @@ class SourceDefinitions:
         self._transactions.look()
         record = self._sources.records.get(words.name)
         if words.options:
-            _refuse_fixed(record, words)
+            refuse_fixed(record, words)
             self._check_options(altered(record, words).definition)
         change = column_change(record, words)
         if change is not None:
             self._change_columns(record, change)
             return
         with self._changing():
-            self._sources.work.change(words.name, lambda record: altered(record, words))
-            function = SqlTables(self._runtime.catalog).function(words.name)
-            text = self._sources.records.get(words.name).definition.text
-            if function is not None and function.text != text:
-                reworded = replace(function, text=text)
-                self._runtime.catalog.revise_function(reworded, Dependencies())
+            self._redefine(words.name, lambda record: altered(record, words))
 
     def _change_columns(self, record: SourceRecord, change: ColumnChange) -> None:
         work = self._sources.work
@@ -278,7 +340,7 @@ class SourceDefinitions:
             written = None if at is None else read_moment(int(at * 1_000_000))
             times = (None, None, written, None)
             row = (each.relation.name, each.place.kind, str(state), times[0], each.size())
-            found.append((*row, *times[1:], "read by steps"))
+            found.append((*row, *times[1:], "read by steps", "versions"))
         return found
 
     def _row(self, record: SourceRecord) -> tuple[Any, ...]:
@@ -293,6 +355,7 @@ class SourceDefinitions:
             _moment(progress.changed),
             _moment(record.due or None),
             progress.why,
+            "asked" if record.definition.alone else record.layout.capture,
         )
 
     @property
@@ -315,15 +378,15 @@ class SourceDefinitions:
             "columns": ", ".join(_columns(function)),
             "key": ", ".join(layout.key) or "none: equal rows are counted",
             "capture": f"{layout.capture}{': ' if layout.why else ''}{layout.why}",
-            "poll": f"every {every_text(definition.every).lower()}",
+            "read": _how_often(record),
             "server": layout.server or "",
             "position": record.position if layout.followed and record.position else "",
             "state": record.state_at(self._now),
             "since": _shown(progress.since),
             "rows": f"{progress.rows:,}",
-            "read": _shown(progress.read),
+            "last read": _shown(progress.read),
             "changed": _shown(progress.changed),
-            "next try": "followed" if record.due == FOLLOWED else _shown(record.due),
+            "next try": "" if record.due in (FOLLOWED, None) else _shown(record.due),
         }
         if function is not None and is_asked(function):
             found["mirror"] = "none: queries read the source"
@@ -347,38 +410,19 @@ class SourceDefinitions:
         return found
 
 
-def _refuse_fixed(record: SourceRecord, words: SourceWords) -> None:
-    """The columns of a mirror stay, and so does the server whose log is read."""
-    in_words = set(words.options)
-    may_change = {"suspect_share", "retain", "take"} if record.layout.followed else in_words
-    fixed = sorted(in_words - may_change)
-    if fixed:
-        raise SourceFault(
-            f"the option {fixed[0]} of {record.name} cannot be changed",
-            code="bad-option",
-            hint=f"DROP SOURCE {record.name} CASCADE and create it again",
-        )
+def _how_often(record: SourceRecord) -> str:
+    definition = record.definition
+    if definition.alone:
+        return "by each query"
+    if record.layout.followed:
+        every = FOLLOW_EVERY if definition.poll is None else definition.poll
+        return f"its changes are read every {every_text(every).lower()}"
+    return f"all of it every {every_text(definition.every).lower()}"
 
 
 def _columns(function: Function | None) -> list[str]:
     table = None if function is None else table_of(function)
     return [] if table is None else [f"{c.name} {type_name(c.type)}" for c in table.columns]
-
-
-def altered(record: SourceRecord, words: SourceWords) -> SourceRecord:
-    """A source after ALTER SOURCE."""
-    if words.paused is not None:
-        state = State.PAUSED if words.paused else State.NEW
-        progress = replace(record.progress, state=state, why="", what_to_do="", attempts=0)
-        return replace(record, progress=progress)
-    definition = record.definition
-    options = {**definition.options, **words.options}
-    options = {name: value for name, value in options.items() if value is not None}
-    poll = definition.poll if words.poll is None else words.poll
-    definition = replace(definition, options=options, poll=poll)
-    definition = replace(definition, text=text_of(words_of(definition)))
-    position = record.position if not words.options else None
-    return replace(record, definition=definition, position=position)
 
 
 def _moment(at: int | None) -> Any:
