@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from importlib.resources import files
@@ -45,9 +45,11 @@ from harken.server.resources.all_resources import resource_routes
 from harken.server.resources.described import Key, example
 from harken.server.resources.examples import CHANGES, OUTBOXES, RESULTS, SNAPSHOT, VIEWS
 from harken.server.server_sent_events import API, MAX_INTERVAL, StreamOptions
-from harken.server.service import Service, position_of
+from harken.server.service import Service
+from harken.server.stream_entries import enter_stream, start_position
 from harken.server.unsubscribe_pages import unsubscribe_routes
 from harken.server.values import change_json
+from harken.server.web_sockets import answer_wrong_handshakes, socket_routes
 
 CORS_HEADERS = (
     *("authorization", "content-type", "last-event-id"),
@@ -125,6 +127,8 @@ def make_app(
     app.include_router(_write_routes(service), prefix=API, dependencies=checks)
     for each in resource_routes(service, identities):
         app.include_router(each, prefix=API, dependencies=checks)
+    app.include_router(socket_routes(service), prefix=API)
+    answer_wrong_handshakes(app)
     app.include_router(documentation_routes())
 
     app.include_router(console_routes(service, identities))
@@ -200,8 +204,8 @@ def _read_routes(service: Service) -> APIRouter:
         """The view and its changes as server-sent events: `view` (its columns), `snapshot` (all
         rows), `change`, `count` and, at the end, `failed`. The id of an event is its position; with
         the header Last-Event-ID, or `since`, the stream resumes there."""
-        start = await _start(service, since, last_event_id)
-        entered = await _enter(service, [view], where)
+        start = await start_position(service, since, last_event_id)
+        entered = await enter_stream(service, [view], where)
         return _stream(service, *entered, start, StreamOptions(every, counts))
 
     @routes.get(
@@ -218,8 +222,10 @@ def _read_routes(service: Service) -> APIRouter:
     ) -> StreamingResponse:
         """The same for several views in one stream, in the order of commits. Of the events of one
         transaction, only the last has an id."""
-        start = await _start(service, since, last_event_id)
-        return _stream(service, *await _enter(service, view), start, StreamOptions(every, counts))
+        start = await start_position(service, since, last_event_id)
+        return _stream(
+            service, *await enter_stream(service, view), start, StreamOptions(every, counts)
+        )
 
     return routes
 
@@ -243,34 +249,6 @@ def _parameters(dependant: Dependant) -> Iterator[str]:
     yield from (field.alias for field in dependant.query_params)
     for each in dependant.dependencies:
         yield from _parameters(each)
-
-
-async def _start(service: Service, since: int | None, last_event_id: str | None) -> int | None:
-    """The position a stream starts from. A position that does not exist yet is an error of a
-    program; from a browser it only shows that the database was replaced."""
-    start = position_of(last_event_id)
-    if start is None and since is not None:
-        await service.check_position(since)
-        return since
-    return start
-
-
-async def _enter(
-    service: Service, views: Sequence[str], where: str | None = None
-) -> tuple[list[Feed], Callable[[], None]]:
-    """Take a slot and open the feeds; the second result releases both."""
-    leave_place = service.streams.acquire()
-    try:
-        feeds, leave_feeds = await service.enter(views, where)
-    except BaseException:
-        leave_place()
-        raise
-
-    def leave() -> None:
-        leave_feeds()
-        leave_place()
-
-    return feeds, leave
 
 
 def _stream(

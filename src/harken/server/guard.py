@@ -15,6 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from harken.errors import HarkenError, StorageError, ValueFault
+from harken.server.access import Refused, is_same_origin
 from harken.server.identities import Identities, current
 from harken.server.server_sent_events import API
 from harken.settings import Settings
@@ -83,6 +84,9 @@ class Guard:
         self._answer = answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await self._handshake(scope, receive, send)
+            return
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -98,6 +102,23 @@ class Guard:
             await answer(scope, receive, send)
             return
         except ClientGone:
+            return
+        await self._app(scope, receive, send)
+
+    async def _handshake(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A WebSocket is opened by any page, with the cookies of its reader, and no browser asks
+        first: so its Origin must be this service, unless it brings a token."""
+        try:
+            await self._check_head({**scope, "method": "GET"})
+            headers = Headers(scope=scope)
+            if current.get().has_cookie(headers) and not is_same_origin(headers):
+                raise Refused(
+                    "this connection comes from a page of another site",
+                    code="not-allowed",
+                    hint="use a page of this service, or an API token",
+                )
+        except HarkenError as error:
+            await self._answer(error)(scope, receive, send)
             return
         await self._app(scope, receive, send)
 

@@ -58,6 +58,14 @@ class Identity:
     def is_operator(self) -> bool:
         return self.user is None or self.user.is_operator
 
+    def has_cookie(self, headers: Headers) -> bool:
+        """Is it known by the cookie of a session?"""
+        return (
+            self.key is not None
+            and self.key.kind is KeyKind.SESSION
+            and session_of(headers) is not None
+        )
+
     def check_operator(self) -> None:
         if not self.is_operator:
             raise Refused(

@@ -45,6 +45,13 @@ class JoinedWrites(asyncio.Transport):
         self._held.clear()
         self._transport.abort()
 
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        """From now on the connection speaks another protocol, such as WebSocket."""
+        self._transport.set_protocol(protocol)
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        return self._transport.get_protocol()
+
     def is_closing(self) -> bool:
         return self._transport.is_closing()
 

@@ -10,6 +10,7 @@ Programs match on `code`, which never changes its meaning. `request` is in the s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -110,16 +111,19 @@ async def answer_harken_error(request: Request, error: Exception) -> Response:
 async def answer_wrong_request(request: Request, error: Exception) -> Response:
     """What does not fit the description of the API."""
     assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
+    return problem_answer(validation_fault(error.errors()), 400)
+
+
+def validation_fault(errors: Sequence[Any]) -> HarkenError:
+    """The first of what is wrong with a request."""
+    first = errors[0]
     if first["type"] == "json_invalid":
-        fault = HarkenError(f"the body is not JSON: {first['ctx']['error']}", code="bad-value")
-        return problem_answer(fault, 400)
+        return HarkenError(f"the body is not JSON: {first['ctx']['error']}", code="bad-value")
     place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
     said = {"missing": f"{place} is missing", "extra_forbidden": f"unknown field {place}"}
     wrong = f"{place} is invalid: {first['msg'][:1].lower()}{first['msg'][1:]}"
     hint = f"see {API}/openapi.json"
-    fault = HarkenError(said.get(first["type"], wrong), code="bad-value", hint=hint)
-    return problem_answer(fault, 400)
+    return HarkenError(said.get(first["type"], wrong), code="bad-value", hint=hint)
 
 
 async def answer_bug(request: Request, error: Exception) -> Response:

@@ -31,6 +31,8 @@ GRACE_SECONDS = 2
 END_SECONDS = 4.0
 """The process ends this long after a signal, whatever is still running: at most 5 s."""
 TOKEN = "HARKEN_TOKEN"
+MOST_RECEIVED = 4_096
+"""Bytes of a message that a client of a WebSocket may send; all are ignored."""
 BACKLOG = 4096
 """Clients that the system queues until they are accepted."""
 ACCEPTED_AT_ONCE = 100
@@ -152,7 +154,9 @@ def make_server(
         ssl_keyfile=None if certificate is None else certificate.key,
         proxy_headers=behind_proxy,
         http=connection_factory(service.settings),  # type: ignore[arg-type]
-        ws="none",
+        ws="wsproto",
+        ws_max_size=MOST_RECEIVED,
+        ws_per_message_deflate=False,  # a slow client would cost a compressor, too
         h11_max_incomplete_event_size=service.settings["max_header_bytes"],
         log_level="error",  # clients determine how many warnings there are
         timeout_graceful_shutdown=GRACE_SECONDS,
