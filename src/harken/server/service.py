@@ -152,7 +152,7 @@ class Service:
 
     @property
     def clients(self) -> int:
-        return sum(feed.clients for feed in self.open_feeds.values())
+        return sum(feed.clients for feed in list(self.open_feeds.values()))
 
     @property
     def waiting_writes(self) -> int:
