@@ -294,6 +294,7 @@ def test_client(parameter: str) -> None:
         ("copy", {"view": "v", "where": None}),
         ("request", {"method": "GET", "path": "/me", "body": None, "headers": None}),
         ("items", {"path": "/users", "limit": 10}),
+        ("signal", {"name": "failure"}),
     ],
 )
 def test_methods_of_a_client(name: str, good: dict[str, Any]) -> None:
@@ -301,7 +302,7 @@ def test_methods_of_a_client(name: str, good: dict[str, Any]) -> None:
     client = harken.Client("http://127.0.0.1:1", timeout=1.0)
     assert set(public(harken.Client)) == {
         *("views", "snapshot", "changes", "apply", "sql", "follow", "follow_all", "counts", "copy"),
-        *("request", "items"),
+        *("request", "items", "signal"),
     }
     for parameter in good:
         for value in VALUES:

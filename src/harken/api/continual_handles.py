@@ -102,6 +102,14 @@ class ContinualQuery:
         return [_past(row) for row in self._internals.continual.log.of_query(self._find().number)]
 
     @exclusive
+    def execution(self, number: int) -> PastExecution | None:
+        """One of its recorded executions; the first is 1."""
+        self._internals.look()
+        check_whole(number, "the number of an execution", least=1)
+        found = self._internals.continual.log.of_query(self._find().number, number)
+        return _past(found[-1]) if found else None
+
+    @exclusive
     def describe(self) -> QueryDescription:
         """Its columns, and how it is executed: what EXPLAIN CONTINUAL QUERY shows."""
         self._internals.look()

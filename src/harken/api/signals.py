@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harken.api.internals import Internals
 from harken.database.arguments import check_text
+from harken.database.permissions import Role
 from harken.statements.declaring import check_name
 
 
@@ -11,6 +12,7 @@ def raise_signal(internals: Internals, name: str) -> None:
     """Raise a signal in the open transaction, or in one of its own."""
     check_text(name, "the name of a signal")
     check_name(name, None)
+    internals.runtime.permissions.check_role(Role.AUTHOR, "raising a signal", None)
     transactions = internals.transactions
     own = not transactions.active
     with transactions.statement():

@@ -11,13 +11,17 @@ from harken.database.permissions import User
 from harken.errors import TypeFault
 
 QUERY_LIST = ("install", "get", "list", "install_all", "check", "preview", "prepare")
-QUERY = (*("status", "history", "describe", "deliveries", "resend", "run", "_change", "drop"),)
+QUERY = (
+    *("status", "history", "execution", "describe", "deliveries", "resend", "run", "_change"),
+    "drop",
+)
 """A user's own continual queries (`continual/query_permissions.py`)."""
 DOMAINS = ("list", "describe", "create", "add", "remove", "skip_unavailable", "drop")
 """Each is a statement, which looks at what the user may."""
 FOR_USERS = frozenset(
     {
         "Database.sql",
+        "Database.signal",
         "Database.run_program",
         "Database.definitions",
         "Database.describe_table",

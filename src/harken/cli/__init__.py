@@ -39,6 +39,7 @@ COMMANDS = (
     commands.shell,
     commands.explain,
     commands.serve,
+    continual_commands.signal,
     backup_commands.backup,
     backup_commands.restore,
     backup_commands.verify,

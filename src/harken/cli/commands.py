@@ -253,7 +253,8 @@ def doctor() -> None:
 def demo(
     story: Annotated[Story, typer.Argument(help="What to show.")] = Story.LAKE,
 ) -> None:
-    """Watch Harken at work: on a million items in the lake, or on a small inventory in memory."""
+    """Watch Harken at work: on a million items in the lake, on a small inventory in memory, or on a
+    continual query over a database and a page."""
     from harken.demo import STORIES
 
     STORIES[story.value]()

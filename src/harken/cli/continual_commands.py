@@ -53,6 +53,14 @@ def install(
                 _say(format, {"kind": "installed", **_as_json(each)}, f"{each.name} ({each.id})")
 
 
+def signal(
+    name: Annotated[str, typer.Argument(help="The name of the signal.")], db: DatabaseFile
+) -> None:
+    """Raise a signal, for which continual queries can wait: TRIGGER SIGNAL name."""
+    with reported(Format.TEXT), open_database(db) as database:
+        database.signal(name)
+
+
 def list_queries(db: DatabaseFile, format: Output = Format.TEXT) -> None:
     """List the continual queries and how they go."""
     with reported(format), open_database(db, read_only=True) as database:

@@ -73,6 +73,7 @@ class Policy(enum.StrEnum):
 class Story(enum.StrEnum):
     LAKE = "lake"
     LANGUAGE = "language"
+    TELLING = "telling"
 
 
 DatabaseFile = Annotated[str, typer.Option("--db", help="The database file.", metavar="PATH")]

@@ -143,6 +143,11 @@ class Client:
         body = {"insert": _rows(insert), "delete": _rows(delete)}
         return int(self._call("POST", f"{API}/transactions", body)["position"])
 
+    def signal(self, name: str) -> int:
+        """Raise a signal, for which continual queries can wait; returns the position after it."""
+        check_text(name, "the name of a signal")
+        return int(self._call("POST", f"{API}/signals/{quote(name, safe='')}", {})["position"])
+
     def sql(self, text: str, values: Sequence[Any] | Mapping[str, Any] | None = None) -> list[Row]:
         """Run SQL and return the rows of its last query. `values` are the parameters: a sequence
         for `?`, a mapping for `:name`."""

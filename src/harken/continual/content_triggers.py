@@ -40,7 +40,7 @@ from harken.continual.trigger_kinds import CONTENT, MOST_ROWS, Cause
 from harken.continual.triggered_rows import triggered_relation
 from harken.database.runtime import Runtime, Watcher
 from harken.database.subscription_parameters import Parameters
-from harken.errors import HarkenError, IntegrityError, Span
+from harken.errors import HarkenError, IntegrityError, Span, StorageError
 from harken.ir.relations import Relation
 from harken.ir.schema import Function
 from harken.maintenance.watched import WatchedView
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from harken.continual.installed_queries import InstalledQuery
 
 NAME = "content triggers"
+MOST_SIGNALS = 1_000
+"""How many names of signals a file has."""
 MOST_DUE = 1_000
 """How many states one run looks at."""
 
@@ -221,6 +223,12 @@ class ContentTriggers(Consumer):
         if engine.exists(SIGNALS):
             name = name.lower()
             known = engine.results(SIGNALS, (name,))
+            if not known and engine.count(SIGNALS) >= MOST_SIGNALS:
+                raise StorageError(
+                    f"{MOST_SIGNALS:,} different signals have been raised already",
+                    code="too-many",
+                    hint="what varies belongs in a table, and not in the name of a signal",
+                )
             engine.set_row(SIGNALS, (name, int(known[0][0]) + 1 if known else 1))
 
     # --- what is watched -------------------------------------------------------------------

@@ -27,7 +27,7 @@ from harken.continual.query_clauses import Deliver, Delivery
 from harken.continual.result_payloads import Outcome, payload_of, result_of
 from harken.continual.trigger_kinds import Cause, Kinds
 from harken.database.evaluation import decode_rows
-from harken.database.messages import Message, Messages
+from harken.database.messages import PAGE, Message, Messages
 from harken.database.runtime import Runtime
 from harken.values.rows import Row
 
@@ -129,7 +129,8 @@ class Executor:
         )
         most = int(self._runtime.settings["continual_rows"])
         keep = int(self._runtime.settings["continual_executions"])
-        self._log.add(done, result_of(outcome, most) if changed else {}, keep)
+        shows = changed or outcome.answer is not None
+        self._log.add(done, result_of(outcome, most) if shows else {}, keep)
         if is_first or not query.muted:
             self._tell(query, now, payload_of(outcome, self.delivery_of(query), most))
         return Done(done, query)
@@ -142,7 +143,8 @@ class Executor:
         self, query: InstalledQuery, now: datetime.datetime, payload: dict[str, Any] | None
     ) -> None:
         if payload is not None:
-            self.tell(query, "results", now, payload)
+            page = f"{query.id}/{query.executions}"
+            self.tell(query, "results", now, {**payload, PAGE: page})
 
     def tell(
         self, query: InstalledQuery, kind: str, now: datetime.datetime, payload: dict[str, Any]

@@ -109,6 +109,9 @@ class ExecutionLog:
         found = self._relation.matching(query_number=query)
         return found[-1] if found else None
 
-    def of_query(self, query: int) -> list[dict[str, Any]]:
-        """The recorded executions of a query, oldest first."""
-        return self._relation.matching(query_number=query)
+    def of_query(self, query: int, execution: int | None = None) -> list[dict[str, Any]]:
+        """The recorded executions of a query, oldest first; or those with one number, which are
+        several if it failed at first."""
+        if execution is None:
+            return self._relation.matching(query_number=query)
+        return self._relation.matching(query_number=query, execution=execution)

@@ -69,7 +69,10 @@ def payload_of(outcome: Outcome, delivery: Delivery, most: int) -> dict[str, Any
 def result_of(outcome: Outcome, most: int) -> dict[str, Any]:
     """What is recorded of an execution, for its page."""
     found: dict[str, Any] = {"columns": list(outcome.names)}
-    for name, rows in (("inserted", outcome.inserted), ("deleted", outcome.deleted)):
+    parts = {"inserted": outcome.inserted, "deleted": outcome.deleted}
+    if outcome.answer is not None and not outcome.is_first:
+        parts["rows"] = outcome.answer
+    for name, rows in parts.items():
         found[name] = _objects(outcome.names, rows[:most])
         if len(rows) > most:
             found.setdefault("left_out", {})[name] = len(rows) - most

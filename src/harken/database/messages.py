@@ -42,6 +42,9 @@ from harken.values.rows import Row
 from harken.values.types import INTEGER, TEXT, TIMESTAMP
 
 NAME = "delivery"
+PAGE = "page"
+"""In a payload: the page of the results, `cq208/2` for the second execution of a query, `cq208` for
+all of them."""
 KINDS = (
     "results",
     "stopped",

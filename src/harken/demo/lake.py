@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 import harken
+from harken.demo import telling
 from harken.demo.stage import Stage, seconds_of
 from harken.errors import EngineError
 
@@ -36,6 +37,7 @@ commit;
 """
 FAREWELL = """
   harken demo language           the language itself, on a small inventory
+  harken demo telling            the continual query alone
   harken bench lake              how this grows up to 30 million items
   harken pipeline run --watch    the same for your own Delta tables and directories: docs/lake.md
   docs/rules.md, docs/monitor.md rules and monitors, for people who know SQL
@@ -76,6 +78,7 @@ class LakeStory(Stage):
         self._stream()
         self._title("Against recomputing")
         self._recompute()
+        telling.play(self._console)
         self._title("Your turn")
         self._console.print(FAREWELL)
 

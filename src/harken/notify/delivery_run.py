@@ -27,6 +27,7 @@ from harken.database.transactions import Transactions
 from harken.errors import HarkenError
 from harken.notify.channel_registry import NotDelivered, Surroundings, channel_named, reason_of
 from harken.notify.held_messages import hold_and_gather
+from harken.notify.result_links import with_links
 
 FIRST_RETRY = 30.0
 """Seconds until the second attempt; each later one waits twice as long as the one before."""
@@ -106,7 +107,7 @@ class _Run:
                             free.append(each.message.line)
                     claimed = self._claim(free)
                 for message in claimed:
-                    pool.submit(self._offer, message, *self._prepared(message))
+                    pool.submit(self._offer, *self._prepared(message))
                 self._in_flight += len(claimed)
                 offered = self._finished()
         return found
@@ -140,13 +141,18 @@ class _Run:
         self._in_flight -= len(found)
         return found
 
-    def _prepared(self, message: StoredMessage) -> tuple[Surroundings, HarkenError | None]:
+    def _prepared(
+        self, message: StoredMessage
+    ) -> tuple[StoredMessage, Surroundings, HarkenError | None]:
         """Secrets are in the database, so they are read by the thread of the session."""
+        address = str(self._around.setting("public_address"))
+        message, link = with_links(message, address)
         try:
-            around = replace(self._around, unsubscribe=self._links.pop(message.number, ""))
-            return around.prepared(message), None
+            unsubscribe = self._links.pop(message.number, "")
+            around = replace(self._around, unsubscribe=unsubscribe, link=link)
+            return message, around.prepared(message), None
         except HarkenError as error:
-            return self._around, error
+            return message, self._around, error
 
     def _offer(
         self, message: StoredMessage, around: Surroundings, problem: HarkenError | None

@@ -20,6 +20,7 @@ from typing import Any
 from harken.database.messages import (
     DELIVERED,
     GROUPED,
+    PAGE,
     UNSUBSCRIBED,
     WAITING,
     Messages,
@@ -173,6 +174,8 @@ def _sum(found: Sequence[StoredMessage]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for payload in payloads:
         result |= payload
+    if len(found) > 1 and PAGE in result:
+        result[PAGE] = str(result[PAGE]).partition("/")[0]  # of all executions
     texts = dict.fromkeys(str(each["text"]) for each in payloads if each.get("text"))
     if texts:
         result["text"] = "\n".join(list(texts)[-MOST_PARTS:])

@@ -49,15 +49,18 @@ def built_in(message: Message, link: str = "", unsubscribe: str = "") -> Rendere
             pages.append(f"<h2>{html.escape(heading)}</h2>")
         for title, rows, total in _tables(payload):
             text.append(_as_text(title, rows, total))
-            pages.append(_as_html(title, rows, total))
+            pages.append(_as_html(title, rows, total, link))
+        if "link" in payload and heading:
+            text.append(f"All of it: {payload['link']}")
+            pages.append(_anchor(str(payload["link"]), "All of it"))
     if link:
         text.append(f"All of it: {link}")
-        pages.append(f'<p><a href="{html.escape(link)}">All of it</a></p>')
+        pages.append(_anchor(link, "All of it"))
     text.append(_footer(message))
     pages.append(f"<p><small>{html.escape(_footer(message))}</small></p>")
     if unsubscribe:
         text.append(f"Unsubscribe: {unsubscribe}")
-        pages.append(f'<p><a href="{html.escape(unsubscribe)}">Unsubscribe</a></p>')
+        pages.append(_anchor(unsubscribe, "Unsubscribe"))
     body = "\n".join(pages)
     page = (
         f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"></head><body>\n{body}\n</body></html>'
@@ -120,12 +123,14 @@ def count_of(payload: Mapping[str, Any], field: str) -> int:
     return len(payload.get(field) or ()) + int(left_out.get(field, 0))
 
 
-def _tables(payload: Mapping[str, Any]) -> Iterable[tuple[str, list[dict[str, str]], int]]:
+def _tables(
+    payload: Mapping[str, Any], most: int = MOST_ROWS
+) -> Iterable[tuple[str, list[dict[str, str]], int]]:
     titles = {"inserted": "New", "deleted": "Gone", "changed": "Changed", "rows": "All rows"}
     for field, title in titles.items():
         rows = payload.get(field)
         if isinstance(rows, Sequence) and rows:
-            shown = [_cells(row) for row in rows[:MOST_ROWS]]
+            shown = [_cells(row) for row in rows[:most]]
             yield title, shown, count_of(payload, field)
 
 
@@ -163,14 +168,28 @@ def _as_text(title: str, rows: list[dict[str, str]], total: int) -> str:
     return "\n".join([f"{title}:", *lines, *more])
 
 
-def _as_html(title: str, rows: list[dict[str, str]], total: int) -> str:
+def _anchor(link: str, text: str) -> str:
+    return (
+        f'<p><a href="{html.escape(link)}">{html.escape(text)}</a></p>'
+        if link
+        else f"<p>{text}</p>"
+    )
+
+
+def tables_html(payload: Mapping[str, Any], most: int = MOST_ROWS) -> str:
+    """The rows of a message or of an execution, as tables of HTML."""
+    return "\n".join(_as_html(*each) for each in _tables(payload, most))
+
+
+def _as_html(title: str, rows: list[dict[str, str]], total: int, link: str = "") -> str:
     columns = _columns(rows)
     head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
     body = "\n".join(
         "<tr>" + "".join(f"<td>{html.escape(row.get(name, ''))}</td>" for name in columns) + "</tr>"
         for row in rows
     )
-    more = f"\n<p>and {total - len(rows):,} more</p>" if total > len(rows) else ""
+    left = total - len(rows)
+    more = "\n" + _anchor(link, f"and {left:,} more") if left > 0 else ""
     return (
         f'<h3>{title}</h3>\n<table border="1" cellpadding="4" cellspacing="0">\n'
         f"<tr>{head}</tr>\n{body}\n</table>{more}"

@@ -44,6 +44,7 @@ from harken.server.request_log import RequestLog
 from harken.server.resources.all_resources import resource_routes
 from harken.server.resources.described import Key, example
 from harken.server.resources.examples import CHANGES, OUTBOXES, RESULTS, SNAPSHOT, VIEWS
+from harken.server.result_pages import result_routes
 from harken.server.server_sent_events import API, MAX_INTERVAL, StreamOptions
 from harken.server.service import Service
 from harken.server.stream_entries import enter_stream, start_position
@@ -134,6 +135,7 @@ def make_app(
     app.include_router(console_routes(service, identities))
     app.include_router(health_routes(service, app.state.counts))
     app.include_router(unsubscribe_routes(service))
+    app.include_router(result_routes(service))
 
     @app.get("/", include_in_schema=False)
     async def page(view: str | None = None) -> Response:
@@ -295,6 +297,16 @@ def _write_routes(service: Service) -> APIRouter:
         keyed = await writes.keyed_request(request)
         text = await writes.transact(service, transaction.insert, transaction.delete, keyed)
         return _json(text, after=service.publish)
+
+    @routes.post(
+        "/signals/{name}",
+        response_model=models.Committed,
+        responses=example({"position": 18}),
+    )
+    async def signal(request: Request, name: str, key: Key = None) -> Response:
+        """Raise a signal, for which continual queries can wait: `TRIGGER SIGNAL name`."""
+        keyed = await writes.keyed_request(request)
+        return _json(await writes.raise_signal(service, name, keyed), after=service.publish)
 
     @routes.post("/sql", response_model=models.Results, responses=example(RESULTS))
     async def sql(request: Request, text: models.Sql, key: Key = None) -> Response:

@@ -45,6 +45,17 @@ async def transact(
     return to_json({"position": position})
 
 
+async def raise_signal(service: Service, name: str, keyed: KeyedRequest | None = None) -> str:
+    """Raise a signal for the continual queries that wait for it."""
+
+    def work(db: Database) -> str:
+        db.signal(name)
+        return ""
+
+    _, position = await _once(service, work, keyed)
+    return to_json({"position": position})
+
+
 async def run_sql(
     service: Service,
     text: str,
