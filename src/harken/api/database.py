@@ -524,7 +524,7 @@ class Database:
     @exclusive
     def signal(self, name: str) -> None:
         """Raise a signal, in the open transaction or in one of its own: continual queries with
-        `TRIGGER SIGNAL name` are fired by it."""
+        `TRIGGER SIGNAL name` and rules `on signal(name)` hear it."""
         raise_signal(self.internals, name)
 
     # --- the lake --------------------------------------------------------------------------

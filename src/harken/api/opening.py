@@ -20,6 +20,7 @@ from harken.consumers.monitors.monitors import Monitors
 from harken.consumers.programs.active_programs import ActivePrograms
 from harken.consumers.programs.program_runs import Programs
 from harken.consumers.rules.due_actions import DueActions
+from harken.consumers.rules.due_times import DueTimes
 from harken.consumers.rules.rules import Rules
 from harken.continual.answer_claims import answer_claims
 from harken.continual.content_queries import ContentQueries
@@ -159,6 +160,7 @@ def _register_due_work(
     runtime.due_work.register(DueSources(runtime, sources))
     runtime.due_work.register(DueClock(runtime.reactions.network, transactions))
     runtime.due_work.register(continual)
+    runtime.due_work.register(DueTimes(transactions, rules))
     runtime.due_work.register(DueActions(runtime, transactions, rules))
     runtime.due_work.register(DueMessages(runtime, transactions))
 

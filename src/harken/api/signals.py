@@ -17,5 +17,6 @@ def raise_signal(internals: Internals, name: str) -> None:
     own = not transactions.active
     with transactions.statement():
         internals.continual.raise_signal(name)
+        internals.rules.composed.raise_signal(name)
     if own and not transactions.in_block:
         transactions.commit()

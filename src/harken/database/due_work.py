@@ -23,7 +23,7 @@ from harken.errors import HarkenError
 
 SOURCES, CLOCK_VIEWS = "sources", "clock views"
 CONTINUAL_QUERIES, MESSAGES = "continual queries", "messages"
-DETACHED_ACTIONS = "detached actions"
+DETACHED_ACTIONS, RULE_TIMES = "detached actions", "moments of rules"
 """The names of the work that comes with Harken."""
 MOST_PASSES = 100
 """How often one run starts over because its own work made other work due."""

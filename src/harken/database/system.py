@@ -159,6 +159,32 @@ def activation_function(rule: str, parameters: tuple[Column, ...]) -> Function:
     return Function(name, (), results, kind, text="built in", relation=relation, system=True)
 
 
+HAPPENINGS = Relation(
+    "happenings",
+    (Column("event", TEXT), Column("times", INTEGER)),
+    1,
+    Kind.STORED,
+    key=(0,),
+    role=Role.PREVIOUS,
+)
+"""How often each signal that rules wait for was raised, and each moment of theirs has come."""
+
+
+def signal_key(name: str) -> str:
+    return f"signal {name.lower()}"
+
+
+def time_key(rule: str, number: int) -> str:
+    """The key of an event of time, by its number among those of a rule."""
+    return f"time {number} {rule}"
+
+
+def rule_of_time(key: str) -> tuple[str, int]:
+    """The rule, and the number of the event, that such a key is of."""
+    _, number, rule = key.split(" ", 2)
+    return rule, int(number)
+
+
 def parameters_relation(label: str, types: Sequence[Type]) -> Relation:
     """The constants of all subscriptions that share a condition, keyed by the number of the
     subscription."""

@@ -99,3 +99,14 @@ def parts_of(tree: Tree) -> tuple[Tree, ...]:
         case Moving(leaf):
             return (leaf,)
     return ()
+
+
+def waits(tree: Tree) -> bool:
+    """Whether a tree asks for something that is to happen, or not, after a time."""
+    absent = isinstance(tree, InOrder) and isinstance(tree.parts[-1], NotHolding)
+    return absent or any(map(waits, parts_of(tree)))
+
+
+def spans_checks(tree: Tree) -> bool:
+    """Whether its parts may happen in different checks."""
+    return isinstance(tree, InOrder | Collected) or any(map(spans_checks, parts_of(tree)))

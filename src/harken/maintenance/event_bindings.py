@@ -38,6 +38,13 @@ def bindings(program: Program, watched: Relation, hierarchy: Hierarchy) -> tuple
     return ((),) if () in found else tuple(sorted(found))
 
 
+def bindings_by_type(
+    program: Program, watched: Relation, hierarchy: Hierarchy
+) -> tuple[Binding, ...]:
+    """The bindings of an event that is about objects, not about a function."""
+    return (_by_type(program.goal.columns, watched, hierarchy),)
+
+
 def _calls(program: Program, watched: Relation) -> Iterator[Places]:
     """The columns of the condition used in each call of the function."""
     start: tuple[Relation, Places] = (program.goal, tuple(range(program.goal.arity)))

@@ -5,6 +5,7 @@ An event of `f` occurs with a row of `f`, its arguments and results as a set:
     added(f)      a row that f gained
     removed(f)    a row that f lost
     updated(f)    a row that f gained or lost, for arguments for which it did both
+    created(t)    an object that t gained, and so did the type of all objects; deleted(t) likewise
 
 An event concerns the tuples of the condition that agree with the row where the event binds them
 (`bindings`). A strict rule acts on what its condition gained, as far as an event concerns it. A
@@ -22,12 +23,13 @@ from harken.calculus.differentials import Change, changed_relation, differentiat
 from harken.errors import HarkenError, is_of_data
 from harken.ir.clauses import Atom, Clause, Definition, Program, stored_relations
 from harken.ir.relations import Kind, Relation, Role
-from harken.ir.terms import Variable
+from harken.ir.terms import Constant, Variable
 from harken.maintenance.event_bindings import Binding
 from harken.maintenance.nodes import ViewNode
 from harken.maintenance.watched import CompiledEvent, WatchedView
 from harken.propagation.separate_states import States
 from harken.values.rows import Row
+from harken.values.types import INTEGER
 
 Changes: TypeAlias = dict[int, tuple[list[Row], list[Row]]]
 """For the number of each event, the rows that its function gained and lost."""
@@ -82,14 +84,18 @@ class Summed:
             event = condition.events[number]
             gained = [row for row, weight in rows.items() if weight > 0]
             lost = [row for row, weight in rows.items() if weight < 0]
-            found.add(event.bindings, _occurred(event, gained, lost))
+            found.add(event.bindings, occurred(event, gained, lost))
         return found
 
 
-def _occurred(event: CompiledEvent, gained: list[Row], lost: list[Row]) -> list[Row]:
+def occurred(event: CompiledEvent, gained: list[Row], lost: list[Row]) -> list[Row]:
     """The changed rows of its function with which an event occurred."""
-    if event.kind != "updated":
+    if event.kind in ("added", "removed"):
         return gained if event.kind == "added" else lost
+    if event.kind in ("created", "deleted"):
+        changed = gained if event.kind == "created" else lost
+        whole = {row[0] for row in changed if row[1]}
+        return [row for row in changed if not row[1] and row[0] in whole]
     inputs = event.program.goal.inputs
     both = {row[:inputs] for row in gained} & {row[:inputs] for row in lost}
     return [row for row in (*gained, *lost) if row[:inputs] in both]
@@ -152,11 +158,11 @@ def _rows_by_states(
     gained, lost = list(now - before), list(before - now)
     if wanted in ("gained", "lost"):
         return gained if wanted == "gained" else lost
-    occurred = _occurred(event, gained, lost)
+    changed_rows = occurred(event, gained, lost)
     if wanted == "occurred":
-        return occurred
+        return changed_rows
     about = Occurrence()
-    about.add(event.bindings, occurred)
+    about.add(event.bindings, changed_rows)
     return about.concerning(states.now(node))
 
 
@@ -190,6 +196,11 @@ def _occurrences(kind: str, occurred: Relation, change: Change) -> Iterable[Clau
         yield Clause(head, (Atom(gained, row),))
     elif kind == "removed":
         yield Clause(head, (Atom(lost, row),))
+    elif kind in ("created", "deleted"):
+        changed = gained if kind == "created" else lost
+        of_type, of_all = (Constant(number, INTEGER) for number in (0, 1))
+        both = tuple(Atom(changed, (row[0], each)) for each in (of_type, of_all))
+        yield Clause(Atom(occurred, (row[0], of_type)), both)
     else:
         yield Clause(head, (Atom(gained, row), Atom(lost, beside)))
         yield Clause(head, (Atom(lost, row), Atom(gained, beside)))

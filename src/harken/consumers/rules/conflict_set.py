@@ -99,6 +99,20 @@ class ConflictSet:
         else:
             self._action_sets[key] = rows
 
+    def take_all(self, rule: str) -> tuple[list[Row], list[Row]]:
+        """Remove and return what all activations of a rule have gained, and what they have lost."""
+        gained, lost = list[Row](), list[Row]()
+        for key in [key for key in self._action_sets if key[0] == rule]:
+            for row, weight in self._action_sets[key].items():
+                (gained if weight > 0 else lost).append(row)
+            self.drop(key)
+        return gained, lost
+
+    def put(self, rule: str, inputs: int, rows: list[Row]) -> None:
+        """Add tuples that a rule is to act on."""
+        for row in rows:
+            self._weigh((rule, row[:inputs]), row, 1, False)
+
     def settle_losses(self) -> None:
         """From here on each wave is a check of its own: tuples that were only lost are final."""
         for key in self.waiting():

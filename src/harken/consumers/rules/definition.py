@@ -13,6 +13,7 @@ calculus propagates, so a rule activated late catches up by itself.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -20,10 +21,24 @@ from typing import Protocol
 from harken.database.actions import Action
 from harken.database.schema_cache import Dependencies
 from harken.database.system import activations_relation
+from harken.ir.event_trees import Leaf, Length, OneOf, Tree, waits
 from harken.ir.past_relations import STATEMENT, TRANSACTION
 from harken.ir.relations import Column, Kind, Relation, Role
 from harken.maintenance.strategies import Strategy
 from harken.maintenance.watched import WatchedView
+
+NO_EVENTS = OneOf(())
+
+
+@dataclass(frozen=True, slots=True)
+class TimeEvent:
+    """`every 10 minutes`, `at` a moment, `after 5 minutes`: since the rule was activated."""
+
+    number: int
+    kind: str
+    length: Length | None = None
+    moment: datetime.datetime | None = None
+    time: datetime.time | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +51,8 @@ class Rule:
     parameters: tuple[Column, ...]
     variables: tuple[Column, ...]
     nervous: bool
+    patient: bool
+    """Whether it acts on what became true before an event, if it has not acted on it."""
     coupling: str
     has_condition: bool
 
@@ -63,6 +80,24 @@ class CompiledRule(WatchedView):
     keep_histories: Callable[[], None] = lambda: None
     """Makes the plans of an action that asks for old values, so that these are known."""
     dependencies: Dependencies
+
+    tree: Tree = NO_EVENTS
+    """How its events are joined, by their numbers."""
+    times: tuple[TimeEvent, ...] = ()
+    """Its events of time."""
+
+    @property
+    def is_composed(self) -> bool:
+        """Whether its events are more than changes of which any will do."""
+        plain = isinstance(self.tree, Leaf) or (
+            isinstance(self.tree, OneOf) and all(isinstance(e, Leaf) for e in self.tree.parts)
+        )
+        return bool(self.events) and (self.rule.patient or not plain)
+
+    @property
+    def waits(self) -> bool:
+        """Whether an interval of its events ends with something that has not happened."""
+        return bool(self.events) and waits(self.tree)
 
     @property
     def name(self) -> str:
@@ -92,6 +127,7 @@ class CompiledRule(WatchedView):
         return (
             isinstance(other, CompiledRule)
             and self.rule == other.rule
+            and self.tree == other.tree
             and WatchedView.has_same_definition(self, other)
         )
 

@@ -7,14 +7,15 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from harken.consumers.rules.acting import Acting
+from harken.consumers.rules.composed_rules import ComposedRules
 from harken.consumers.rules.conflict_set import Activation, ConflictSet, ConflictState, Key
-from harken.consumers.rules.definition import CompiledRule, Rule, RuleCompiler
+from harken.consumers.rules.definition import CompiledRule, Rule, RuleCompiler, TimeEvent
 from harken.consumers.rules.detached import DetachedActions, Recorded
 from harken.consumers.rules.failure_news import tell_recovery
 from harken.database.dependency_order import dependents_in_order
@@ -44,6 +45,7 @@ class Rules(Consumer):
         self._conflicts = ConflictSet()
         self.acting = Acting(runtime, check_phase.trace)
         self.detached = DetachedActions(runtime)
+        self.composed = ComposedRules(runtime, self._network.rows_now)
         self._read: dict[str, Rule] = {}
         self._broken: dict[str, HarkenError] = {}
         self._epoch = -1
@@ -67,6 +69,9 @@ class Rules(Consumer):
         sequence = known[0][1] if known else self._runtime.catalog.allocate(1)
         self._runtime.engine.set_row(rule.activations, (*arguments, priority, sequence))
         self._network.captures.note_rows(rule.activations, known, [(priority, sequence)])
+        active = self._active_rule(rule.name)
+        if active is not None and active.times:
+            self.composed.activated(active)
 
     def deactivate(self, name: str, arguments: tuple[Any, ...]) -> None:
         rule = self.find(name, None)
@@ -75,6 +80,7 @@ class Rules(Consumer):
             self._network.captures.note_rows(rule.activations, known, [])
         self._runtime.engine.clear(rule.activations, arguments)
         if rule.name in self._network.graph and self._runtime.engine.is_empty(rule.activations):
+            self._forget_events(rule.name)
             self._network.graph.remove(rule.name)
             self._runtime.catalog.touch_rules()
 
@@ -84,6 +90,7 @@ class Rules(Consumer):
         if self._network.graph.noticed:
             self._runtime.reactions.before_schema_change(None)
         if rule.name in self._network.graph:
+            self._forget_events(rule.name)
             self._network.graph.remove(rule.name)
         self.acting.forget(rule.name)
         self._runtime.engine.drop(rule.activations)
@@ -91,6 +98,15 @@ class Rules(Consumer):
         catalog.remove_rule(rule.name)
         self._runtime.objects.forget()
         self.follow(catalog.epoch)
+
+    def _forget_events(self, name: str) -> None:
+        rule = self._active_rule(name)
+        if rule is not None and (rule.is_composed or rule.times):
+            self.composed.deactivated(name, len(rule.events))
+
+    def times_of(self, name: str) -> Sequence[TimeEvent]:
+        rule = self._active_rule(name)
+        return rule.times if rule is not None else ()
 
     def follow(self, epoch: int) -> None:
         """Adding or removing a rule changes no view, except views about rules."""
@@ -218,6 +234,9 @@ class Rules(Consumer):
 
     def receive(self, change: ViewChange) -> None:
         assert isinstance(change.view, CompiledRule)
+        if change.view.is_composed:
+            self.composed.receive(change, change.view)
+            return
         rule = change.view.rule
         keep_losses = self._runtime.immediate_rules and rule.coupling != "immediate"
         self._conflicts.add(change, len(rule.parameters), keep_losses)
@@ -225,9 +244,14 @@ class Rules(Consumer):
     def wants_minus(self, view: str) -> bool:
         """Losses of a condition matter if tuples of it wait, or if it may gain them back before the
         commit."""
-        return self._runtime.immediate_rules or self._conflicts.waits(view)
+        if self._runtime.immediate_rules or self._conflicts.waits(view):
+            return True
+        rule = self._active_rule(view)
+        return rule is not None and rule.rule.patient
 
     def sums_events(self, view: WatchedView) -> bool:
+        if isinstance(view, CompiledRule) and view.is_composed:
+            return True
         if self._is_checking or not (self._runtime.immediate_rules or self._conflicts.events):
             return False
         return isinstance(view, CompiledRule) and view.rule.coupling != "immediate"
@@ -245,7 +269,19 @@ class Rules(Consumer):
     def end_check(self) -> None:
         self._is_checking = False
 
+    def _settle_composed(self) -> None:
+        """See which tuples the events of rules are about that are checked now."""
+        for name in list(self.composed.held.events):
+            rule = self._active_rule(name)
+            if rule is None:
+                self.composed.held.events.pop(name)
+            elif self._is_checking or rule.rule.coupling == "immediate":
+                inputs = len(rule.rule.parameters)
+                self._conflicts.put(name, inputs, self.composed.settle(rule))
+
     def next_action(self, coupling: str) -> PendingAction | None:
+        if self.composed.held.events:
+            self._settle_composed()
         chosen = self._choose(coupling)
         if chosen is None:
             return None
@@ -277,16 +313,18 @@ class Rules(Consumer):
         return Activation(rule, arguments, *rows[0]) if rows else None
 
     def snapshot(self) -> object:
-        return self._conflicts.snapshot(), len(self._recorded)
+        return self._conflicts.snapshot(), len(self._recorded), self.composed.held.snapshot()
 
     def restore(self, state: object) -> None:
         match state:
-            case (ConflictState() as conflicts, int(recorded)):
+            case (ConflictState() as conflicts, int(recorded), ConflictState() as held):
                 self._conflicts.restore(conflicts)
+                self.composed.held.restore(held)
                 del self._recorded[recorded:]
 
     def forget(self) -> None:
         self._conflicts.clear()
+        self.composed.held.clear()
         self._recorded.clear()
 
     # --- detached rules ------------------------------------------------------------------------

@@ -9,12 +9,14 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from lark import Token
 
 from harken.errors import Span, SyntaxFault
-from harken.lang.amosql import syntax
+from harken.ir.event_trees import Length
+from harken.lang.amosql import event_syntax, syntax
 from harken.lang.amosql.literals import (
     integer_value,
     real_value,
@@ -52,6 +54,11 @@ class _Where(NamedTuple):
     span: Span
 
 
+class _Duration(NamedTuple):
+    length: Length
+    span: Span
+
+
 class _Priority(NamedTuple):
     level: int
     span: Span
@@ -77,7 +84,7 @@ def _span(part: Any) -> Span:
     return cast(Span, part.span)
 
 
-def _nodes(parts: list[Any], kind: type[Any] = Node) -> tuple[Any, ...]:
+def _nodes(parts: list[Any], kind: Any = Node) -> tuple[Any, ...]:
     return tuple(part for part in parts if isinstance(part, kind))
 
 
@@ -117,7 +124,7 @@ def _inner(statements: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 _OPTIONS = (
-    ("STRICT", "NERVOUS"),
+    ("STRICT", "NERVOUS", "PATIENT"),
     ("DEFERRED", "IMMEDIATE", "DETACHED"),
     ("ON",),
 )
@@ -203,7 +210,8 @@ class Builder:
     def create_rule(self, span: Span, parts: list[Any]) -> Node:
         sensitivity, coupling, _ = (_option(parts, kinds) for kinds in _OPTIONS)
         body = _at(parts, "AS")
-        events = _nodes(parts, syntax.Event)
+        joined = _nodes(parts, syntax.Event | syntax.EventTree)
+        events, tree = event_syntax.flatten(joined[0] if joined else None)
         variables = _nodes(parts[body:], syntax.Declaration)
         condition = _condition(parts)
         (action,) = _inner((parts[-1],))
@@ -220,7 +228,8 @@ class Builder:
             condition,
             action,
             events,
-            sensitivity is not None and sensitivity.type == "NERVOUS",
+            tree,
+            sensitivity.lower() if sensitivity else None,
             coupling.lower() if coupling else "deferred",
             span=span,
         )
@@ -228,7 +237,76 @@ class Builder:
     @_spanned
     def event(self, span: Span, parts: list[Any]) -> Node:
         *qualifier, name = _names(parts)
-        return syntax.Event(parts[0].lower(), name, *qualifier, span=span)
+        return syntax.Event(parts[0].lower(), name, "".join(qualifier) or None, span=span)
+
+    @_spanned
+    def event_signal(self, span: Span, parts: list[Any]) -> Node:
+        name = parts[2]
+        text = string_value(name, _span(name).start) if name.type == "STRING" else str(name)
+        return syntax.Event("signal", text, span=span)
+
+    @_spanned
+    def event_every(self, span: Span, parts: list[Any]) -> Node:
+        every, at = parts[1], None
+        if isinstance(every, Token):
+            every = event_syntax.length_of(1, every, _span(every))
+        else:
+            every = every.length
+        if _has(parts, "AT"):
+            text = string_value(parts[-1], _span(parts[-1]).start)
+            at = event_syntax.time_of(text, every, _span(parts[-1]))
+        return syntax.Event("every", length=every, time=at, span=span)
+
+    @_spanned
+    def event_at(self, span: Span, parts: list[Any]) -> Node:
+        token = parts[1]
+        read = string_value if token.type == "STRING" else time_value
+        moment = event_syntax.moment_of(read(token, _span(token).start), _span(token))
+        return syntax.Event("at", moment=moment, span=span)
+
+    @_spanned
+    def event_since(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.Event("after", length=parts[1].length, span=span)
+
+    @_spanned
+    def duration(self, span: Span, parts: list[Any]) -> _Duration:
+        amount = int(integer_value(parts[0], _span(parts[0]).start))
+        return _Duration(event_syntax.length_of(amount, parts[1], span), span)
+
+    @_spanned
+    def event_after(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.EventTree("after", (parts[2],), parts[0].length, span=span)
+
+    @_spanned
+    def event_not(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.EventTree("not", (parts[1],), span=span)
+
+    @_spanned
+    def event_group(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.EventTree("or", (parts[1],), span=span)
+
+    @_spanned
+    def event_and(self, span: Span, parts: list[Any]) -> Node:
+        return event_syntax.joined("and", parts, span)
+
+    @_spanned
+    def event_then(self, span: Span, parts: list[Any]) -> Node:
+        return event_syntax.joined("then", parts, span)
+
+    @_spanned
+    def event_or(self, span: Span, parts: list[Any]) -> Node:
+        return event_syntax.joined("or", parts, span)
+
+    @_spanned
+    def event_within(self, span: Span, parts: list[Any]) -> Node:
+        tree, length = parts[0], parts[2].length
+        if isinstance(tree, syntax.EventTree) and tree.operator in ("and", "then"):
+            return replace(tree, within=length, span=span)
+        raise SyntaxFault(
+            "`within` belongs to several events that are joined by `and` or `then`",
+            span=span,
+            hint="write it as in added(f) then removed(f) within 5 minutes",
+        )
 
     @_spanned
     def create_instances(self, span: Span, parts: list[Any]) -> Node:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from harken.errors import Span
+from harken.ir.event_trees import Length, Tree
 
 NOWHERE = Span(0, 0)
 
@@ -275,11 +276,35 @@ class ForEach(Node):
 
 @dataclass(frozen=True, slots=True)
 class Event(Node):
-    """`added(f)`, `removed(f)` or `updated(f)`; `kind` is the keyword in lower case."""
+    """`added(f)`, `removed(f)`, `updated(f)`, `created(t)`, `deleted(t)`, `signal(s)`, `every`,
+    `at` or `after`; `kind` is the keyword in lower case, and `function` what stands in brackets."""
 
     kind: str
-    function: str
+    function: str = ""
     qualifier: str | None = None
+    length: Length | None = None
+    """Of `every` and `after`."""
+    moment: datetime.datetime | None = None
+    """Of `at`."""
+    time: datetime.time | None = None
+    """Of `every day at`."""
+
+    @property
+    def is_of_data(self) -> bool:
+        return self.kind in DATA_EVENTS
+
+
+DATA_EVENTS = frozenset({"added", "removed", "updated", "created", "deleted"})
+
+
+@dataclass(frozen=True, slots=True)
+class EventTree(Node):
+    """Events joined by `or`, `and`, `then` or `not`; `after` is its part after a time without
+    anything that would prevent it. `within` is an interval for all of it."""
+
+    operator: str
+    parts: tuple[Event | EventTree, ...]
+    within: Length | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +321,10 @@ class CreateRule(Node):
     condition: Expression | None
     action: Statement
     events: tuple[Event, ...] = ()
-    nervous: bool = False
+    tree: Tree | None = None
+    """How the events are joined, by their numbers; None if any of them will do."""
+    sensitivity: str | None = None
+    """strict, nervous or patient, if it says so."""
     coupling: str = "deferred"
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 
-from harken.consumers.rules.definition import CompiledRule, Rule
+from harken.consumers.rules.definition import CompiledRule, Rule, TimeEvent
 from harken.consumers.rules.rules import Rules
 from harken.database.catalog import Catalog
 from harken.database.dependency_order import dependents_in_order
 from harken.database.function_tables import asked_below
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
-from harken.database.shared_errors import cannot_be_watched
+from harken.database.system import time_key
 from harken.engines.protocol import Engine
 from harken.errors import IntegrityError, NameFault, SafetyFault, TypeFault
 from harken.ir.assemble import assemble
@@ -24,25 +24,22 @@ from harken.ir.clauses import (
     canonical,
     rename_relations,
 )
+from harken.ir.event_trees import Leaf, OneOf, Tree, spans_checks, waits
 from harken.ir.past_relations import STATEMENT, before, made_of, reads_past, since_statement
-from harken.ir.relations import Column, Kind, Relation, Role, Semantics
-from harken.ir.safety import required_inputs
+from harken.ir.relations import Column, Kind, Relation, Role
 from harken.ir.schema import Function, FunctionKind
-from harken.ir.terms import Variable
 from harken.lang.amosql import syntax
 from harken.lang.amosql.parser import parse_statement
 from harken.lang.amosql.past_values import NAMED as PAST_VALUES
 from harken.lang.amosql.program_draft import Declared, Draft
 from harken.lang.amosql.scope import Local, Scope
 from harken.lang.amosql.translate import Translator
-from harken.maintenance.event_bindings import bindings
 from harken.maintenance.watched import CompiledEvent
-from harken.planner.expand import expand
 from harken.planner.prepare import prepare
 from harken.statements.amosql import steps
 from harken.statements.amosql.build import Builder
 from harken.statements.amosql.definitions import columns
-from harken.statements.statement_errors import not_one_to_watch
+from harken.statements.amosql.rule_events import compile_event, happening
 from harken.values.types import INTEGER
 
 
@@ -81,6 +78,14 @@ def create_rule(runtime: Runtime, rules: Rules, node: syntax.CreateRule, text: s
             span=node.span,
             hint="create the source without MIRROR none",
         )
+    if rule.patient and not node.events:
+        raise SafetyFault(
+            "a patient rule waits for an event, and this one has none",
+            code="syntax",
+            span=node.span,
+            hint="write an event, as in on updated(f), or leave `patient` out",
+        )
+    rules.composed.make_room(compiled, [event.is_of_data for event in node.events])
     if rule.coupling == "detached":
         rules.detached.declare()
     runtime.engine.create(rule.activations)
@@ -136,7 +141,8 @@ def rule_of(node: syntax.CreateRule, text: str, oid: int, catalog: Catalog) -> R
         text=text,
         parameters=parameters,
         variables=variables,
-        nervous=node.nervous,
+        nervous=node.sensitivity == "nervous",
+        patient=_is_patient(node),
         coupling=node.coupling,
         has_condition=node.condition is not None,
     )
@@ -155,7 +161,8 @@ def compile_rule(
     program, translator = _condition_program(rule, node, catalog)
     if rule.since == STATEMENT:
         program = since_statement(program)
-    called = translator.draft.called | {event.function for event in node.events}
+    of_data = [event for event in node.events if event.is_of_data]
+    called = translator.draft.called | {event.function for event in of_data}
     mentioned = set(translator.draft.mentioned)
     mentioned |= {column.type.name for column in (*rule.parameters, *rule.variables)}
     surrogates = frozenset(name for name in mentioned if name in catalog.hierarchy)
@@ -167,8 +174,43 @@ def compile_rule(
         keep_histories=lambda: _keep_histories(rule, statement, engine, catalog),
         strategy="external" if reads_past(program) else "auto",
         dependencies=Dependencies(frozenset(called), surrogates),
-        events=tuple(_event(event, program, catalog) for event in node.events),
+        events=_events(rule, node, program, catalog),
+        tree=tree_of(node),
+        times=_times(node),
     )
+
+
+def _events(
+    rule: Rule, node: syntax.CreateRule, program: Program, catalog: Catalog
+) -> tuple[CompiledEvent, ...]:
+    """The events of a rule; the last is for what is due after a time."""
+    found = [
+        compile_event(event, number, rule.name, program, catalog)
+        for number, event in enumerate(node.events)
+    ]
+    if found and waits(tree_of(node)):
+        found.append(happening(time_key(rule.name, len(found)), catalog))
+    return tuple(found)
+
+
+def _times(node: syntax.CreateRule) -> tuple[TimeEvent, ...]:
+    return tuple(
+        TimeEvent(number, event.kind, event.length, event.moment, event.time)
+        for number, event in enumerate(node.events)
+        if event.kind in ("every", "at", "after")
+    )
+
+
+def tree_of(node: syntax.CreateRule) -> Tree:
+    return node.tree or OneOf(tuple(Leaf(number) for number in range(len(node.events))))
+
+
+def _is_patient(node: syntax.CreateRule) -> bool:
+    """A condition does not become true because time passes or a signal comes: unless a rule says
+    otherwise, it then acts on what has become true since it last acted."""
+    if node.sensitivity is not None or node.condition is None or not node.events:
+        return node.sensitivity == "patient"
+    return spans_checks(tree_of(node)) or not all(event.is_of_data for event in node.events)
 
 
 def compile_action(
@@ -210,34 +252,6 @@ def _builder_of(rule: Rule, engine: Engine, catalog: Catalog) -> tuple[Builder, 
     for column in (*rule.parameters, *rule.variables):
         scope.names[column.name] = Local(column.name, column.type)
     return builder, scope
-
-
-def _event(event: syntax.Event, condition: Program, catalog: Catalog) -> CompiledEvent:
-    name = f"{event.qualifier}.{event.function}" if event.qualifier else event.function
-    named = catalog.named(name)
-    functions = [f for f in named if f.relation is not None]
-    if len(functions) != 1:
-        raise not_one_to_watch(name, named, event.span, catalog)
-    watched = functions[0].relation
-    assert watched is not None
-    terms = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(watched.columns))
-    goal = watched.variant(
-        Role.CONDITION,
-        f"event {watched.name}",
-        kind=Kind.DERIVED,
-        semantics=Semantics.SET,
-        key=None,
-    )
-    clause = Clause(Atom(goal, terms), (Atom(watched, terms),))
-    program = assemble(goal, [Definition(goal, (clause,))], catalog)
-    try:
-        prepare(program, catalog.hierarchy)
-    except SafetyFault as error:
-        unlisted = error.code == "unsafe"
-        raise cannot_be_watched(functions[0], event.span) if unlisted else error from error
-    expanded = expand(program, catalog.hierarchy, required_inputs(program))
-    bound = bindings(condition, watched, catalog.hierarchy)
-    return CompiledEvent(event.kind, expanded, bound)
 
 
 def _condition_program(
