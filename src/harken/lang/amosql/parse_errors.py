@@ -28,7 +28,8 @@ _STATEMENTS = _kinds(
     "CREATE DELETE ADD REMOVE SET SELECT CALL PRINT BEGIN DECLARE IF FOR RETURN COMMIT ROLLBACK "
     "ACTIVATE DEACTIVATE"
 )
-_MODES = _kinds("STRICT NERVOUS DEFERRED IMMEDIATE DETACHED")
+_EVENTS = _kinds("ADDED REMOVED UPDATED CREATED DELETED SIGNAL EVERY AT AFTER INTEGER LPAR NOT")
+_MODES = _kinds("STRICT NERVOUS PATIENT DEFERRED IMMEDIATE DETACHED")
 _COMPARISONS = _kinds(
     "EQUAL DOUBLE_EQUAL NOT_EQUAL LESS_GREATER LESS LESS_EQUAL GREATER GREATER_EQUAL IN"
 )
@@ -43,6 +44,7 @@ _OPENERS = _kinds("BEGIN THEN ELSE DO AS")
 _CLAUSES = _kinds("for each where and or in then else do end from to as of not select")
 # A token of each group tells whether the whole group is expected.
 _GROUPS = (
+    ("SIGNAL", "an event such as `added`, `removed` or `updated`", _EVENTS),
     ("COMMIT", "a statement", _STATEMENTS | _VALUES),
     ("STRING", "a value", _VALUES | {"SELECT"}),
     ("NERVOUS", "a rule's option", _MODES),
