@@ -185,6 +185,11 @@ SETTINGS: tuple[Setting, ...] = (
         fixed=True,
     ),
     Setting(
+        "redefinition_triggers",
+        True,
+        "Whether rules act on what becomes true because a function is defined again.",
+    ),
+    Setting(
         "registration",
         "off",
         "Who may register with `harken serve`: off, invitation or open.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from harken.database.catalog import Catalog
 from harken.ir.schema import Function
@@ -31,3 +31,15 @@ def dependents_in_order(catalog: Catalog, name: str) -> list[Function]:
         if below is not None:
             found[below.id] = below
     return list(reversed(found.values()))
+
+
+def names_below(catalog: Catalog, names: Iterable[str]) -> set[str]:
+    """These functions, and all that they depend on, by name."""
+    found = set(names)
+    waiting = list(found)
+    while waiting:
+        for each in catalog.overloads(waiting.pop()):
+            called = catalog.dependencies(each.id).functions - found
+            found |= called
+            waiting += called
+    return found

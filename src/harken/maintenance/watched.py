@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from harken.calculus.clock import with_clock
+from harken.errors import SafetyFault
 from harken.ir.clauses import Program
 from harken.ir.relations import Relation
 from harken.maintenance.event_bindings import Binding
@@ -107,6 +108,13 @@ class WatchedView(ABC):
     def stored(self) -> Relation | None:
         """The relation that the network stores its rows in, if it is materialised."""
         return None
+
+    def has_no_past(self) -> SafetyFault:
+        return SafetyFault(
+            f"{self.title} asks for old values, which are known only while a transaction runs",
+            code="unsafe",
+            hint="use old, delta_plus and delta_minus in rules, and in what their actions call",
+        )
 
     def has_same_definition(self, other: WatchedView) -> bool:
         return self.program == other.program and self.events == other.events

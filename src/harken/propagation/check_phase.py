@@ -10,6 +10,7 @@ its exact change. If it does not end within the limit, the transaction is rolled
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from harken.errors import EvaluationError, HarkenError, is_of_data
@@ -17,6 +18,7 @@ from harken.propagation.consumer import DEFERRED, IMMEDIATE, Consumer, Consumers
 from harken.propagation.network import Network
 from harken.propagation.trace import Trace
 from harken.propagation.wave import ViewChange
+from harken.values.rows import Row
 
 ROUND_LIMIT = 1000
 
@@ -28,9 +30,10 @@ class CheckState:
     consumers: tuple[object, ...]
     failing: frozenset[str]
     redefined: frozenset[str]
+    replaced: Mapping[str, list[Row]]
 
 
-NOTHING_RECEIVED = CheckState((), frozenset(), frozenset())
+NOTHING_RECEIVED = CheckState((), frozenset(), frozenset(), {})
 """The state of a transaction that no consumer has received anything from. Nothing needs to be
 copied. Most savepoints are set in this state."""
 
@@ -144,6 +147,7 @@ class CheckPhase:
             tuple(consumer.snapshot() for consumer in self.consumers.all),
             frozenset(self.failing),
             frozenset(self._network.graph.redefined),
+            dict(self._network.graph.replaced),
         )
 
     def restore(self, state: CheckState) -> None:
@@ -153,6 +157,7 @@ class CheckPhase:
         for consumer, each in zip(self.consumers.all, state.consumers, strict=True):
             consumer.restore(each)
         self.failing, self._network.graph.redefined = set(state.failing), set(state.redefined)
+        self._network.graph.replaced = dict(state.replaced)
 
     def forget(self) -> None:
         """The transaction ended: no action of it is left."""
@@ -160,6 +165,7 @@ class CheckPhase:
             consumer.forget()
         self.failing.clear()
         self._network.graph.redefined.clear()
+        self._network.graph.replaced.clear()
         self.has_received = False
 
     def never_settles(self, acted: list[str]) -> EvaluationError:

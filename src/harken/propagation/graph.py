@@ -19,7 +19,6 @@ from harken.calculus.clock import reads_clock
 from harken.calculus.past_states import with_histories
 from harken.calculus.totals import Summary
 from harken.engines.protocol import Engine
-from harken.errors import SafetyFault
 from harken.ir.clauses import Program
 from harken.ir.past_relations import reads_past
 from harken.ir.relations import Kind, Relation
@@ -35,6 +34,7 @@ from harken.planner.network_nodes import Part, Sharing, with_counted_derivations
 from harken.planner.screen import Screener
 from harken.propagation.captures import Captures
 from harken.propagation.node_factory import NodeFactory, members_of, planned_from_of, view_node
+from harken.values.rows import Row
 
 if TYPE_CHECKING:
     from harken.propagation.consumer import Consumer
@@ -92,6 +92,8 @@ class Graph:
         self.redefined: set[str] = set()
         """The views that the open transaction redefined. The next propagation compares all their
         rows with the stored ones."""
+        self.replaced: dict[str, list[Row]] = {}
+        """The rows that views without stored rows had by their former definitions."""
 
     @property
     def is_empty(self) -> bool:
@@ -132,7 +134,7 @@ class Graph:
         name = view.name
         if reads_past(view.program):
             if not view.may_read_past:
-                raise _has_no_past(view)
+                raise view.has_no_past()
             self._engine.histories.ensure(with_histories(view.program))
         if reads_clock(view.program):
             self.prepare_clock()
@@ -488,11 +490,3 @@ class Graph:
         if relation.id in self.affects:
             return self.captures.screener(relation.id)
         return self._chooser.screener(relation, above)
-
-
-def _has_no_past(view: WatchedView) -> SafetyFault:
-    return SafetyFault(
-        f"{view.title} asks for old values, which are known only while a transaction runs",
-        code="unsafe",
-        hint="use old, delta_plus and delta_minus in rules, and in what their actions call",
-    )

@@ -129,7 +129,7 @@ class Network:
                         found += self._advance(node, wave, node in redefined)
             self._drop_read_deltas(wave, level)
         wave.plan.finish(partial(self.view_changes.recomputation_of, wave))
-        self.captures.settle(wave.stored)
+        self.captures.settle(wave.stored | stored)
         self.kept.finish(wave)
         self.graph.refresh_screeners(wave.stored)
         if may_be_compiled:
@@ -165,6 +165,11 @@ class Network:
     def _compared(self, node: ViewNode) -> ViewChange:
         with self._timed(node):
             return self.view_changes.compared(node)
+
+    def note_former_rows(self, name: str) -> None:
+        """A view without stored rows is about to be redefined."""
+        changed = frozenset(self.captures.pending()) & self.captures.by_name.keys()
+        self.view_changes.note_former_rows(self.graph.nodes[name], changed)
 
     def begin_statement(self) -> None:
         """For rules that act after each statement, the action that follows is one."""
@@ -208,8 +213,12 @@ class Network:
         graph = self.graph
         connection = self._engine.connection
         plan = WavePlan(connection, self.chooser, graph, dict(sizes), sizes)
-        wave = Wave(set(stored), set(stored), sizes=sizes, plan=plan)
+        # What was done and undone is no change: no differential of it runs.
+        changed = {name for name in stored if sizes[name]}
+        wave = Wave(set(changed), set(changed), sizes=sizes, plan=plan)
         for name, size in sizes.items():
+            if not size:
+                continue
             self.chooser.note_change(name, size)
             wave.reach(name, graph.affects.get(name, {}).values())
         if sum(wave.sizes.values()) > MANY_CHANGED:

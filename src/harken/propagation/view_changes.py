@@ -128,6 +128,14 @@ class ViewChanges:
         plus = holding(node, frozenset(wave.stored), self._states)
         return replace(change, plus=plus, decision=EVENT)
 
+    def note_former_rows(self, node: ViewNode, changed: frozenset[str]) -> None:
+        """A view is about to be redefined: its rows before these stored relations changed are those
+        that its consumer knows."""
+        if node.view.name not in self._graph.replaced:
+            below = frozenset(changed & node.part.stored.keys())
+            rows = self._states.before(node, below) if below else self._states.now(node)
+            self._graph.replaced[node.view.name] = rows or []
+
     def rows_now(self, name: str) -> list[Row]:
         """All rows of a view."""
         return self._graph.nodes[name].whole(self._planning).rows(())
@@ -197,9 +205,11 @@ class ViewChanges:
 
     def compared(self, node: ViewNode) -> ViewChange:
         """The change of a view that was redefined: its new rows compared with its stored rows, or
-        with none if it has none."""
+        with those that it had by its former definition."""
         with naming(node.view):
-            before = self._planning.engine.matching(node.old_state, {}) if node.old_state else []
+            before = self._graph.replaced.pop(node.view.name, [])
+            if node.old_state:
+                before = self._planning.engine.matching(node.old_state, {})
             plus, minus = difference(node.whole(self._planning).rows(()), before)
         return ViewChange(node.view, plus, minus, frozenset(), REDEFINED)
 

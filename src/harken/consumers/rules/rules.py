@@ -7,8 +7,9 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,12 +19,14 @@ from harken.consumers.rules.conflict_set import Activation, ConflictSet, Conflic
 from harken.consumers.rules.definition import CompiledRule, Rule, RuleCompiler, TimeEvent
 from harken.consumers.rules.detached import DetachedActions, Recorded
 from harken.consumers.rules.failure_news import tell_recovery
-from harken.database.dependency_order import dependents_in_order
+from harken.consumers.rules.reactivated import Reactivated
+from harken.database.dependency_order import dependents_in_order, names_below
 from harken.database.runtime import Runtime
 from harken.database.shared_errors import unknown_rule
 from harken.database.system import FIRED
 from harken.errors import HarkenError, IntegrityError, Span, ValueFault
 from harken.ir.schema import Function
+from harken.maintenance.strategies import Strategy
 from harken.maintenance.watched import WatchedView
 from harken.propagation.check_phase import CheckPhase
 from harken.propagation.consumer import Consumer, InOwnTransaction, PendingAction
@@ -46,6 +49,9 @@ class Rules(Consumer):
         self.acting = Acting(runtime, check_phase.trace)
         self.detached = DetachedActions(runtime)
         self.composed = ComposedRules(runtime, self._network.rows_now)
+        self._reactivated = Reactivated()
+        self._has_work = False
+        """Whether the open transaction has left anything here."""
         self._read: dict[str, Rule] = {}
         self._broken: dict[str, HarkenError] = {}
         self._epoch = -1
@@ -69,6 +75,7 @@ class Rules(Consumer):
         sequence = known[0][1] if known else self._runtime.catalog.allocate(1)
         self._runtime.engine.set_row(rule.activations, (*arguments, priority, sequence))
         self._network.captures.note_rows(rule.activations, known, [(priority, sequence)])
+        self._reactivated.activate(rule.name, arguments)
         active = self._active_rule(rule.name)
         if active is not None and active.times:
             self.composed.activated(active)
@@ -78,6 +85,9 @@ class Rules(Consumer):
         if rule.name in self._network.graph:
             known = self._runtime.engine.results(rule.activations, arguments)
             self._network.captures.note_rows(rule.activations, known, [])
+            if known:
+                self._has_work = True
+                self._reactivated.deactivate(rule.name, arguments)
         self._runtime.engine.clear(rule.activations, arguments)
         if rule.name in self._network.graph and self._runtime.engine.is_empty(rule.activations):
             self._forget_events(rule.name)
@@ -200,9 +210,12 @@ class Rules(Consumer):
         except HarkenError as error:
             self._broken[name] = error
             return
-        node = self._network.graph.node(name)
+        node, graph = self._network.graph.node(name), self._network.graph
         if node is None or not node.keeps_plans_for(compiled):
-            self._network.graph.insert(compiled, self)
+            graph.insert(compiled, self)
+            graph.redefined |= {name} & graph.replaced.keys()
+        elif name not in graph.redefined:
+            graph.replaced.pop(name, None)
         with suppress(HarkenError):
             compiled.keep_histories()
 
@@ -217,6 +230,22 @@ class Rules(Consumer):
     def _fits(self) -> bool:
         known = {rule.name for rule in self.watched()} | set(self._broken)
         return known == set(self._active())
+
+    def before_schema_change(self, names: Collection[str] | None) -> None:
+        """What conditions become true, or false, by a redefinition is a change as any other."""
+        if names is None or not self._runtime.settings["redefinition_triggers"]:
+            return
+        for rule in self.watched():
+            if not self._mentioned(rule).isdisjoint(names):
+                with suppress(HarkenError):  # it had no rows
+                    self._network.note_former_rows(rule.name)
+
+    def note_redefined(self, view: WatchedView) -> None:
+        self._network.graph.redefined |= {view.name} & self._network.graph.replaced.keys()
+
+    def _mentioned(self, rule: CompiledRule) -> set[str]:
+        """The names of all functions that a condition depends on."""
+        return names_below(self._runtime.catalog, rule.dependencies.functions)
 
     def before_check(self) -> None:
         """Every active rule must be in the network; if not, raise an error that says why."""
@@ -234,10 +263,13 @@ class Rules(Consumer):
 
     def receive(self, change: ViewChange) -> None:
         assert isinstance(change.view, CompiledRule)
+        self._has_work = True
         if change.view.is_composed:
             self.composed.receive(change, change.view)
             return
         rule = change.view.rule
+        if change.view.events and change.strategy is Strategy.REDEFINED:
+            change = replace(change, plus=[])
         keep_losses = self._runtime.immediate_rules and rule.coupling != "immediate"
         self._conflicts.add(change, len(rule.parameters), keep_losses)
 
@@ -269,17 +301,37 @@ class Rules(Consumer):
     def end_check(self) -> None:
         self._is_checking = False
 
+    def _reevaluate(self) -> None:
+        """A rule that was deactivated and activated again acts on all that its condition holds for,
+        as one that is activated for the first time (thesis, 7.4 and 8.4)."""
+        for name, arguments in self._reactivated.take(self._is_due):
+            rule = self._active_rule(name)
+            assert rule is not None
+            rows = self._network.rows_now(name)
+            rows = [row for row in rows if row[: len(arguments)] == arguments]
+            if rule.rule.patient:
+                self.composed.memory.wait(name, rows)
+            elif not rule.events:
+                self._conflicts.put(name, len(arguments), rows)
+
+    def _is_due(self, name: str) -> bool:
+        """Whether a rule is checked now."""
+        rule = self._active_rule(name)
+        return rule is not None and (self._is_checking or rule.rule.coupling == "immediate")
+
     def _settle_composed(self) -> None:
         """See which tuples the events of rules are about that are checked now."""
         for name in list(self.composed.held.events):
             rule = self._active_rule(name)
             if rule is None:
                 self.composed.held.events.pop(name)
-            elif self._is_checking or rule.rule.coupling == "immediate":
+            elif self._is_due(name):
                 inputs = len(rule.rule.parameters)
                 self._conflicts.put(name, inputs, self.composed.settle(rule))
 
     def next_action(self, coupling: str) -> PendingAction | None:
+        if self._reactivated.waiting:
+            self._reevaluate()
         if self.composed.held.events:
             self._settle_composed()
         chosen = self._choose(coupling)
@@ -313,18 +365,28 @@ class Rules(Consumer):
         return Activation(rule, arguments, *rows[0]) if rows else None
 
     def snapshot(self) -> object:
-        return self._conflicts.snapshot(), len(self._recorded), self.composed.held.snapshot()
+        return (
+            self._conflicts.snapshot(),
+            self.composed.held.snapshot(),
+            self._reactivated.snapshot(),
+            len(self._recorded),
+        )
 
     def restore(self, state: object) -> None:
         match state:
-            case (ConflictState() as conflicts, int(recorded), ConflictState() as held):
+            case (ConflictState() as conflicts, ConflictState() as held, again, int(recorded)):
                 self._conflicts.restore(conflicts)
+                self._reactivated.restore(again)
                 self.composed.held.restore(held)
                 del self._recorded[recorded:]
 
     def forget(self) -> None:
+        if not self._has_work:
+            return
+        self._has_work = False
         self._conflicts.clear()
         self.composed.held.clear()
+        self._reactivated.clear()
         self._recorded.clear()
 
     # --- detached rules ------------------------------------------------------------------------

@@ -43,7 +43,7 @@ class DeltaSet:
         self.weight = f"c{relation.arity}"
         self.key = layout.identity(relation)
         self._clear = f"DELETE FROM {self.table}"
-        self._size = f"SELECT count(*) FROM {self.table}"
+        self._size = f"SELECT count(*) FROM {self.table} WHERE {self.weight} <> 0"
         self._lost = f"SELECT EXISTS (SELECT 1 FROM {self.table} WHERE {self.weight} < 0)"
 
     def create(self) -> None:
