@@ -12,7 +12,7 @@
     │   │                      unknown-table, unknown-column, unknown-relation,
     │   │                      unknown-component, unknown-source, unknown-user,
     │   │                      unknown-id, exists, bad-name, not-in-lake
-    │   ├── TypeFault          type-mismatch, arity, ambiguous, ungrouped, no-key
+    │   ├── TypeFault          type-mismatch, arity, ambiguous, ungrouped, no-key, cycle
     │   └── SafetyFault        unsafe, not-stratified, not-updatable, side-effect,
     │                          too-complex
     ├── EvaluationError        a correct program met bad data; its statement was undone

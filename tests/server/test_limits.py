@@ -75,7 +75,7 @@ def test_a_request_is_refused_before_its_body_is_read(serve: Serve) -> None:
 def test_nothing_of_a_refused_body_is_parsed(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     served = serve(token="secret")
     parsed: list[object] = []
-    for module in ("app", "direct_path"):
+    for module in ("exact_routes", "direct_path"):
         monkeypatch.setattr(f"harken.server.{module}.read_json", parsed.append)
     assert served.ask("POST", SQL, {"text": "SELECT 1"})[0] == 401
     assert parsed == []
