@@ -22,6 +22,7 @@ EXTRAS = {
     "jinja2": "notify",
     "lxml": "sources",
     "numpy": "lake",
+    "opentelemetry": "telemetry",
     "psycopg": "sources",
     "py4j": "spark",
     "pyarrow": "arrow",

@@ -82,7 +82,14 @@ class Scheduler:
 
     def _run(self) -> None:
         try:
-            self._database.run_due()
+            for done in self._database.run_due():
+                members = {"query": done.query, "execution": done.execution}
+                logger.info(
+                    "executed %s: %s",
+                    done.query,
+                    done.outcome,
+                    extra={"members": members | {"outcome": done.outcome}},
+                )
         except HarkenError as error:
             self._note_failure(error)
         else:

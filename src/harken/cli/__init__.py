@@ -24,6 +24,7 @@ from harken.cli import (
     domain_commands,
     querying,
     running,
+    serve_command,
     source_commands,
     user_commands,
 )
@@ -38,8 +39,8 @@ COMMANDS = (
     apply.apply,
     commands.shell,
     commands.explain,
-    commands.serve,
     continual_commands.signal,
+    serve_command.serve,
     backup_commands.backup,
     backup_commands.restore,
     backup_commands.verify,

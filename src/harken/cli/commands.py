@@ -120,57 +120,6 @@ def pipeline_status(
         show_status(database, as_json=format is Format.JSON)
 
 
-def serve(
-    db: DatabaseFile,
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 picks a free port.")] = 8765,
-    token: Annotated[
-        str | None,
-        typer.Option(help="The token that clients must send; HARKEN_TOKEN by default."),
-    ] = None,
-    keep_seconds: Annotated[
-        float,
-        typer.Option(min=0.001, help="How long changes are kept for clients that are away."),
-    ] = harken.Keep().seconds,
-    keep_bytes: Annotated[
-        int, typer.Option(min=1, help="How many bytes of changes are kept for each view.")
-    ] = harken.Keep().bytes,
-    tls_cert: Annotated[
-        str | None, typer.Option("--tls-cert", metavar="FILE", help="A certificate, as PEM.")
-    ] = None,
-    tls_key: Annotated[
-        str | None, typer.Option("--tls-key", metavar="FILE", help="Its key, as PEM.")
-    ] = None,
-    behind_proxy: Annotated[
-        bool, typer.Option("--behind-proxy", help="A proxy in front encrypts the connections.")
-    ] = False,
-    engine: Home = Engine.RESIDENT,
-    set: Overrides = None,
-) -> None:
-    """Serve views and their changes over HTTP, until Ctrl-C."""
-    from harken.server.server_process import Certificate
-    from harken.server.server_process import serve as run_server
-
-    with reported(Format.TEXT):
-        open_database(db).close()
-        certificate = None
-        if tls_cert is not None or tls_key is not None:
-            certificate = Certificate(tls_cert or "", tls_key or "")
-        run_server(
-            db,
-            host=host,
-            port=port,
-            token=token,
-            keep=harken.Keep(keep_seconds, keep_bytes),
-            spark=command_line_spark,
-            engine=engine.value,
-            settings=settings_of(set, serving=True),
-            certificate=certificate,
-            behind_proxy=behind_proxy,
-            tell=lambda line: print(line, flush=True),
-        )
-
-
 def bench(
     names: Annotated[
         list[str] | None,

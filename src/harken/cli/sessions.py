@@ -35,6 +35,11 @@ def command_line_spark() -> Any:
 
 def settings_of(overrides: list[str] | None, *, serving: bool = False) -> Settings:
     """The settings after `--set NAME=VALUE`."""
+    return Settings(given_settings(overrides), serving=serving)
+
+
+def given_settings(overrides: list[str] | None) -> dict[str, str]:
+    """What `--set NAME=VALUE` gives."""
     given: dict[str, str] = {}
     for each in overrides or []:
         name, equals, value = each.partition("=")
@@ -43,4 +48,4 @@ def settings_of(overrides: list[str] | None, *, serving: bool = False) -> Settin
                 f"--set {each} has no value", code="bad-value", hint="write --set NAME=VALUE"
             )
         given[name.strip()] = value.strip()
-    return Settings(given, serving=serving)
+    return given

@@ -48,6 +48,7 @@ from harken.server.result_pages import result_routes
 from harken.server.server_sent_events import API, MAX_INTERVAL, StreamOptions
 from harken.server.service import Service
 from harken.server.stream_entries import enter_stream, start_position
+from harken.server.traces import tracer_of_environment
 from harken.server.unsubscribe_pages import unsubscribe_routes
 from harken.server.values import change_json
 from harken.server.web_sockets import answer_wrong_handshakes, socket_routes
@@ -76,7 +77,8 @@ def make_service(service: Service, token: str | None = None, *, local: bool = Tr
     identities = identities_of(service, token, local)
     app = SecurityHeaders(make_app(service, token, identities))
     guard = Guard(app, identities, service.settings, problem_answer)
-    return RequestLog(DirectPath(app, service, guard, problem_answer, bug_answer))
+    direct = DirectPath(app, service, guard, problem_answer, bug_answer)
+    return RequestLog(direct, tracer_of_environment())
 
 
 def identities_of(service: Service, token: str | None, local: bool = True) -> Identities:

@@ -5,10 +5,20 @@ from __future__ import annotations
 import re
 import secrets
 from contextvars import ContextVar
+from typing import Any
 
 HEADER = "x-request-id"
 _GIVEN = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 request_id: ContextVar[str] = ContextVar("request_id", default="")
+request_notes: ContextVar[dict[str, Any] | None] = ContextVar("request_notes", default=None)
+"""What the log says of the request besides; None if nobody logs it."""
+
+
+def note_request(**members: Any) -> None:
+    """Say more of the request in its line of the log, such as the `transaction` it made."""
+    notes = request_notes.get()
+    if notes is not None:
+        notes.update(members)
 
 
 def id_for(given: str | None) -> str:

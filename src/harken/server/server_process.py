@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import signal
 import socket
 import ssl
 import sys
@@ -23,6 +24,7 @@ from harken.errors import StorageError
 from harken.server.access import check_start, is_loopback
 from harken.server.app import make_service
 from harken.server.connections import AcceptFailures, connection_factory
+from harken.server.scheduler_thread import SchedulerThread
 from harken.server.service import Service
 from harken.settings import Settings
 
@@ -109,16 +111,16 @@ def serve(
     settings: Settings | None = None,
     certificate: Certificate | None = None,
     behind_proxy: bool = False,
+    schedules: bool = True,
     tell: Callable[[str], None] = print,
 ) -> None:
     """Serve until a signal. `tell` receives the address once the service answers there."""
     token = token if token is not None else os.environ.get(TOKEN)
-    is_encrypted = certificate is not None or behind_proxy
-    check_start(host, token, has_accounts=_has_accounts(path), is_encrypted=is_encrypted)
-    if certificate is not None:
-        certificate.check()
+    check_service(path, host, token, certificate, behind_proxy=behind_proxy)
     listening = listen(host, port)
-    service = Service(path, keep=keep, spark=spark, engine=engine, settings=settings)
+    service = Service(
+        path, keep=keep, spark=spark, engine=engine, settings=settings, schedules=schedules
+    )
     place = f"[{host}]" if ":" in host else host
     scheme = "http" if certificate is None else "https"
     address = f"{scheme}://{place}:{listening.getsockname()[1]}/"
@@ -132,6 +134,34 @@ def serve(
     )
     with suppress(KeyboardInterrupt):  # before the server runs
         server.run(sockets=[listening])
+
+
+def check_service(
+    path: str,
+    host: str,
+    token: str | None,
+    certificate: Certificate | None,
+    *,
+    behind_proxy: bool,
+) -> None:
+    """Refuse what could not be served, or not safely, before anything listens."""
+    is_encrypted = certificate is not None or behind_proxy
+    check_start(host, token, has_accounts=_has_accounts(path), is_encrypted=is_encrypted)
+    if certificate is not None:
+        certificate.check()
+
+
+def work(connect: Callable[[], harken.Database], tell: Callable[[], None]) -> None:
+    """Do what is due until SIGINT or SIGTERM, and answer no requests."""
+    ends = threading.Event()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: ends.set())
+    scheduler = SchedulerThread(connect)
+    scheduler.start()
+    tell()
+    ends.wait()
+    scheduler.stop()
+    scheduler.join(END_SECONDS)
 
 
 def _has_accounts(path: str) -> bool:

@@ -21,6 +21,7 @@ from harken.database.results import to_json
 from harken.errors import StorageError, ValueFault
 from harken.server.feeds import MAX_CHANGES, Feed, Tail
 from harken.server.identities import current
+from harken.server.request_ids import note_request
 from harken.server.scheduler_thread import SchedulerThread
 from harken.server.server_sent_events import StreamOptions
 from harken.server.session_queue import SessionPool, SessionQueue
@@ -79,6 +80,7 @@ class Service:
         capacity: int = MAX_CHANGES,
         heartbeat: float = HEARTBEAT_SECONDS,
         poll_interval: float = LOOK_SECONDS,
+        schedules: bool = True,
     ) -> None:
         self.path = path
         self._keep = keep or Keep()
@@ -88,6 +90,8 @@ class Service:
         self._capacity = capacity
         self._heartbeat = heartbeat
         self._poll_interval = poll_interval
+        self._schedules = schedules
+        """Whether this process also does what is due; another one may."""
         self.streams = StreamSlots(self.settings["max_streams"])
         self.open_feeds: dict[tuple[str, str | None], Feed] = {}
         self._stopped = asyncio.Event()
@@ -117,7 +121,8 @@ class Service:
         )
         self._tail.start()
         self._scheduler = SchedulerThread(connect)
-        self._scheduler.start()
+        if self._schedules:
+            self._scheduler.start()
         self._renewing = asyncio.create_task(self._renew())
 
     def stop(self) -> None:
@@ -146,7 +151,8 @@ class Service:
         self._renewing.cancel()
         await asyncio.to_thread(self._tail.end)
         until = time.monotonic() + CLOSE_SECONDS
-        await asyncio.to_thread(self._scheduler.join, CLOSE_SECONDS)
+        if self._schedules:
+            await asyncio.to_thread(self._scheduler.join, CLOSE_SECONDS)
         for session in (self._queries, self._readers, self._reader, self._writer):
             await asyncio.to_thread(session.wait, until)
 
@@ -229,7 +235,9 @@ class Service:
         def done(db: Database) -> tuple[T, int]:
             return work(db), db.position
 
-        return await self._writer.run(done)
+        found, position = await self._writer.run(done)
+        note_request(transaction=position)
+        return found, position
 
     async def publish(self) -> None:
         """Something was written: publish it to those who follow."""
