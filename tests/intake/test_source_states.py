@@ -158,7 +158,7 @@ def test_a_new_column_is_offered(db: harken.Database, toy: ToyKind, clock: Clock
     table.rows = [(*row, 1.0) for row in table.rows]
     assert poll(db, clock) == "unchanged"
     assert db.sources.list()[0].offered == ("price",)
-    assert "DROP SOURCE item CASCADE" in db.sources.describe("item")["new columns"]
+    assert "ALTER SOURCE item ADD COLUMN price" in db.sources.describe("item")["new columns"]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_a_lost_or_retyped_column_stops_the_source(
     assert poll(db, clock) == "schema changed"
     status = db.sources.list()[0]
     assert word in status.why
-    assert "DROP SOURCE item CASCADE" in status.what_to_do
+    assert "ALTER SOURCE item" in status.what_to_do
     assert status.next_try is None
     assert ids(db) == rows
     toy.tables["item"] = before
@@ -224,3 +224,24 @@ def test_one_failing_source_does_not_keep_others_from_being_read(
     assert step.sources["other"].plus == 1
     assert step.sources["item"].state == "failing"
     assert db.sql("SELECT * FROM other").rows == [(3, "c")]
+
+
+def test_a_part_that_is_set_aside_is_named_and_told_once(
+    toy: ToyKind, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = toy.table("item", [(1, "pen")])
+    table.has_position = False
+    with harken.connect(":memory:", clock=clock) as db:
+        db.sql("CREATE SOURCE item USING toy OPTIONS (table 'item') POLL EVERY 1 MINUTE")
+        table.set_aside = {"2.csv": "no number"}
+        for _ in range(3):
+            clock.forward(60)
+            db.run_due()
+        assert [each.why for each in db.sources.news()] == ["set aside: 2.csv", "", ""]
+        assert len([each for each in caplog.messages if "2.csv" in each]) == 1
+        (found,) = db.sources.list()
+        assert (found.state, found.why) == ("unchanged", "set aside: 2.csv")
+        table.set_aside = {}
+        clock.forward(60)
+        db.run_due()
+        assert db.sources.list()[0].why == ""

@@ -16,6 +16,7 @@ from harken.api.stream_feeds import prepare_table, start_feed
 from harken.database.arguments import check_flag, check_names, check_path, check_text, check_whole
 from harken.database.lake_functions import register
 from harken.engines.protocol import LakeRelation
+from harken.intake.lake_inputs import note_feed
 from harken.packages import needs
 from harken.statements.declaring import declare_stored
 
@@ -118,9 +119,11 @@ class LakeTables:
             check_text(latest_by, "latest_by")
         function = internals.function(name)
         internals.check_committed("a stream feeds committed data")
+        assert function.relation is not None
         with internals.transactions.block():
             prepare_table(internals.runtime, function)
-        return start_feed(
+            note_feed(internals.connection, function.relation.id, mode, str(checkpoint))
+        started = start_feed(
             internals.runtime,
             function,
             stream,
@@ -130,6 +133,8 @@ class LakeTables:
             every=every,
             available_now=available_now,
         )
+        internals.runtime.feeds[function.relation.id] = started
+        return started
 
     def step(self, *, strict: bool, sources: bool) -> Step:
         internals = self._internals

@@ -16,6 +16,7 @@ from harken.database.arguments import check_flag, check_names, check_text
 from harken.database.exclusive import SessionLock, exclusive
 from harken.database.function_tables import SqlTables
 from harken.errors import TypeFault
+from harken.intake.lake_inputs import LakeInput, lake_input, lake_inputs
 from harken.intake.source_records import SourceRecord, read_moment, stored_moment
 from harken.lang.sql.source_statements import LONGEST_POLL, SourceWords, text_of
 from harken.lang.sql.type_names import type_name
@@ -86,6 +87,12 @@ class Refreshed:
     minus: int
     why: str
     recovered: bool
+    rows: int | None = None
+    """In the mirror, since then."""
+    lag: float | None = None
+    """Seconds from the change there to this one here, if the source says when it changed."""
+    next_try: datetime.datetime | None = None
+    """When it is read next; None if by no clock."""
 
 
 class Sources:
@@ -104,13 +111,16 @@ class Sources:
         """The state of each source, in the order of their names. A user sees those that the user
         may read."""
         self._internals.look()
-        return [self._status(each) for each in self._sources.records.all() if self._sees(each)]
+        records = self._sources.records.all()
+        found = [self._status(each) for each in records if self._sees(each.name)]
+        inputs = lake_inputs(self._internals.runtime)
+        return found + [self._status_of_input(each) for each in inputs if self._sees(each.name)]
 
-    def _sees(self, record: SourceRecord) -> bool:
+    def _sees(self, name: str) -> bool:
         runtime = self._internals.runtime
         if runtime.permissions.user is None:
             return True
-        function = SqlTables(runtime.catalog).function(record.name)
+        function = SqlTables(runtime.catalog).function(name)
         return function is not None and runtime.permissions.may_see(function)
 
     @exclusive
@@ -124,7 +134,7 @@ class Sources:
     def describe(self, name: str) -> Mapping[str, Any]:
         """What DESCRIBE SOURCE shows."""
         self._internals.look()
-        return self._statements.details(self._sources.records.get(_name(name)))
+        return self._statements.described(_name(name))
 
     @exclusive
     def create(
@@ -160,7 +170,12 @@ class Sources:
             more=more,
         )
         self._statements.create(words)
-        return self._status(self._sources.records.get(words.name))
+        record = self._sources.records.find(words.name)
+        if record is not None:
+            return self._status(record)
+        made = lake_input(self._internals.runtime, words.name)
+        assert made is not None
+        return self._status_of_input(made)
 
     @exclusive
     def check(
@@ -257,6 +272,26 @@ class Sources:
         self._internals.check_open()
         check_flag(cascade, "cascade")
         self._statements.drop(SourceWords(verb="drop", name=_name(name), cascade=cascade))
+
+    def _status_of_input(self, each: LakeInput) -> SourceStatus:
+        changed = None if each.changed is None else read_moment(int(each.changed * 1_000_000))
+        return SourceStatus(
+            name=each.name,
+            kind=each.kind,
+            state=str(each.state),
+            since=changed or read_moment(0),
+            why=each.why,
+            what_to_do=each.what_to_do,
+            rows=each.rows,
+            read_at=None,
+            changed_at=changed,
+            next_try=None,
+            capture="versions",
+            key=each.key,
+            set_aside=dict(each.set_aside),
+            offered=(),
+            statement="",
+        )
 
     def _status(self, record: SourceRecord) -> SourceStatus:
         progress = record.progress
@@ -370,5 +405,13 @@ def _checked(found: Checked) -> SourceCheck:
 
 def _refreshed(taken: Taken) -> Refreshed:
     return Refreshed(
-        taken.name, str(taken.state), taken.plus, taken.minus, taken.why, taken.recovered
+        taken.name,
+        str(taken.state),
+        taken.plus,
+        taken.minus,
+        taken.why,
+        taken.recovered,
+        taken.rows,
+        taken.lag,
+        taken.next_try,
     )

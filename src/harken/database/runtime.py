@@ -121,6 +121,8 @@ class Runtime:
     """The rows of a source without a mirror."""
     delta_claims: list[Claims] = field(default_factory=list)
     """Who has not seen all changes of these views."""
+    feeds: dict[str, Any] = field(default_factory=dict)
+    """The streams that this session runs, by the relation that each feeds."""
     due_work: Agenda = field(default_factory=Agenda)
     """What is to be done when its time comes."""
     standing: StandingRelations = field(init=False)

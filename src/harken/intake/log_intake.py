@@ -25,7 +25,7 @@ from harken.intake.followed_servers import (
 from harken.intake.mirror_changes import MirrorChanges
 from harken.intake.open_sources import OpenSources
 from harken.intake.source_records import FOLLOWED, Progress, SourceRecord, State, stored_moment
-from harken.intake.taking_in import Intake, Taken, in_state
+from harken.intake.taking_in import Intake, Taken, in_state, lag
 from harken.sources.outside import OutsideTransaction, Position, TableChange
 
 
@@ -116,7 +116,7 @@ class LogIntake:
             except SourceFault as error:
                 raise Misfit(held.record.name, error) from error
         for table, held in moved.items():
-            taken.append(self._advance(held, transaction.position))
+            taken.append(self._advance(held, transaction))
             positions[table] = transaction.position
         return taken, positions
 
@@ -135,7 +135,7 @@ class LogIntake:
             self._mirrors[record.name] = held
         return held[1]
 
-    def _advance(self, moved: Moved, position: Position) -> Taken:
+    def _advance(self, moved: Moved, transaction: OutsideTransaction) -> Taken:
         record, name = moved.record, moved.record.name
         now = stored_moment(self._intake.now)
         recovered = record.progress.attempts > 0
@@ -153,7 +153,7 @@ class LogIntake:
             replace(
                 record,
                 progress=progress,
-                position=position,
+                position=transaction.position,
                 revision=record.revision + 1,
                 due=FOLLOWED,
             )
@@ -162,7 +162,15 @@ class LogIntake:
             self._intake.board.note_state(name, progress)
         if changed:
             self._intake.board.note(name)
-        return Taken(name, State.OK, moved.plus, moved.minus, recovered=recovered)
+        return Taken(
+            name,
+            State.OK,
+            moved.plus,
+            moved.minus,
+            recovered=recovered,
+            rows=progress.rows,
+            lag=lag(transaction.at, self._intake.now) if changed else None,
+        )
 
     def _stop(self, name: str, why: str) -> Taken:
         """The columns of a table changed: its rows stay as they are until someone decides."""

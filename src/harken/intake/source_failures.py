@@ -54,8 +54,9 @@ class SourceFailures:
         )
         if error.code == "source-lost":
             record = replace(record, position=None)
-        self.intake.keep(record, progress, self._due(record, state, attempts, error, now))
-        return Taken(name, state, why=why)
+        due = self._due(record, state, attempts, error, now)
+        self.intake.keep(record, progress, due)
+        return Taken(name, state, why=why, rows=progress.rows, due=due)
 
     def _due(
         self, record: SourceRecord, state: State, attempts: int, error: HarkenError, now: int

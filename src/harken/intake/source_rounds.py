@@ -336,4 +336,6 @@ def _add(found: dict[str, Taken], taken: Taken) -> None:
         known.minus + taken.minus,
         taken.why or known.why,
         known.recovered or taken.recovered,
+        rows=known.rows if taken.rows is None else taken.rows,
+        lag=known.lag if taken.lag is None else taken.lag,
     )

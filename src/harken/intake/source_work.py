@@ -38,7 +38,7 @@ from harken.intake.source_records import (
     stored_moment,
 )
 from harken.intake.source_rounds import SourceRounds
-from harken.intake.taking_in import Intake, Taken, in_state, offered
+from harken.intake.taking_in import MEND, Intake, Taken, in_state, offered, set_aside_text
 from harken.ir.relations import Column
 from harken.sources.outside import OutsideSchema
 
@@ -226,6 +226,8 @@ class SourceWork:
             read=now,
             changed=now,
             rows=count,
+            why=set_aside_text(reading.set_aside),
+            what_to_do=MEND if reading.set_aside else "",
             set_aside=dict(reading.set_aside),
             token=token,
         )
@@ -256,8 +258,8 @@ class SourceWork:
         now = stored_moment(intake.now)
         progress = replace(
             in_state(progress, State.PAUSED if record.is_paused else State.OK, now),
-            why="",
-            what_to_do="",
+            why=set_aside_text(reading.set_aside),
+            what_to_do=MEND if reading.set_aside else "",
             attempts=0,
             read=now,
             changed=now,

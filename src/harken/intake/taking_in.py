@@ -9,6 +9,8 @@ Law: after a reading was taken in, mirror = rows read, save the rows of parts th
 from __future__ import annotations
 
 import datetime
+import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -28,12 +30,17 @@ from harken.intake.source_records import (
     SourceRecord,
     SourceRecords,
     State,
+    read_moment,
     stored_moment,
 )
 from harken.intake.update_board import UpdateBoard
 from harken.ir.relations import Relation
 from harken.ir.schema import Function
 
+MEND = "mend these parts, or take them away; their rows of last time stay"
+MOST_NAMED = 10
+"""Parts that are named in one sentence."""
+logger = logging.getLogger("harken.sources")
 LEAST_DOUBTED = 5
 """Rows: fewer may vanish without a doubt."""
 
@@ -49,6 +56,16 @@ class Taken:
     why: str = ""
     recovered: bool = False
     is_stale: bool = False
+    rows: int | None = None
+    """In the mirror, since then."""
+    lag: float | None = None
+    """Seconds from the change there to this one here, if the source says when it changed."""
+    due: int | None = None
+    """When it is read next, in microseconds; None if by no clock."""
+
+    @property
+    def next_try(self) -> datetime.datetime | None:
+        return read_moment(self.due) if self.due else None
 
 
 class Intake:
@@ -113,9 +130,22 @@ class Intake:
             set_aside=dict(reading.set_aside),
             changed=now if changed else record.progress.changed,
             offered=offered(record.layout, reading, source),
+            why=set_aside_text(reading.set_aside),
+            what_to_do=MEND if reading.set_aside else "",
             token="" if record.layout.followed else self._last.keep(name, after),
         )
-        return Taken(name, State.OK, come.num_rows, gone.num_rows, recovered=failed)
+        told = _newly_set_aside(record, reading)
+        return Taken(
+            name,
+            State.OK,
+            come.num_rows,
+            gone.num_rows,
+            told,
+            recovered=failed,
+            rows=after.num_rows,
+            lag=lag(reading.at, self.now) if changed else None,
+            due=self.next_due(record, now),
+        )
 
     def apply(self, relation: Relation, gone: pa.Table, come: pa.Table) -> None:
         engine = self._runtime.engine
@@ -126,10 +156,13 @@ class Intake:
 
     def _keep(self, record: SourceRecord, state: State, now: int, **more: object) -> None:
         position = more.pop("position", record.position)
+        if "set_aside" not in more:  # as it was: what is set aside still is
+            aside = record.progress.set_aside
+            more |= {"why": set_aside_text(aside), "what_to_do": MEND if aside else ""}
         progress = replace(record.progress, **more)  # type: ignore[arg-type]
         self.keep(
             replace(record, position=position, revision=record.revision + 1),  # type: ignore[arg-type]
-            replace(in_state(progress, state, now), attempts=0, why="", what_to_do=""),
+            replace(in_state(progress, state, now), attempts=0),
             due=self.next_due(record, now),
         )
 
@@ -151,6 +184,37 @@ class Intake:
     @property
     def now(self) -> datetime.datetime:
         return self._runtime.engine.connection.now()
+
+
+def lag(at: datetime.datetime | None, now: datetime.datetime) -> float | None:
+    """Seconds since a moment that the source told."""
+    if at is None:
+        return None
+    if at.tzinfo is None:
+        at = at.replace(tzinfo=datetime.UTC)
+    return max(0.0, (now - at).total_seconds())
+
+
+def set_aside_text(parts: Mapping[str, str]) -> str:
+    """The parts that could not be read, in a few words.
+
+    >>> set_aside_text({"2.csv": "no number", "1.csv": "empty"})
+    'set aside: 1.csv, 2.csv'
+    """
+    if not parts:
+        return ""
+    names = sorted(parts)
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"set aside: {', '.join(names[:MOST_NAMED])}{more}"
+
+
+def _newly_set_aside(record: SourceRecord, reading: Reading) -> str:
+    """What is told once: parts that could be read before, or fail for another reason."""
+    known = record.progress.set_aside
+    new = {part: why for part, why in reading.set_aside.items() if known.get(part) != why}
+    for part, why in list(new.items())[:MOST_NAMED]:
+        logger.warning("%s of the source %s is set aside: %s", part, record.name, why)
+    return set_aside_text(new)
 
 
 def in_state(progress: Progress, state: State, now: int) -> Progress:

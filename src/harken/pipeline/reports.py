@@ -31,6 +31,15 @@ class Reading(Protocol):
     @property
     def recovered(self) -> bool: ...
 
+    @property
+    def rows(self) -> int | None: ...
+
+    @property
+    def lag(self) -> float | None: ...
+
+    @property
+    def next_try(self) -> datetime.datetime | None: ...
+
 
 def step_line(step: Step, changes: Iterable[Change] = ()) -> str:
     """
@@ -117,8 +126,9 @@ def step_set_aside(step: Step) -> list[tuple[str, str]]:
 def source_lines(readings: Iterable[Reading], *, as_json: bool) -> list[str]:
     """A line for each reading that changed something, failed, or was the first good one again.
 
-    >>> source_lines([Refreshed("weather", "ok", 3, 1, "", True)], as_json=False)
-    ['weather: ok, +3 −1, answers again']
+    >>> from harken.api.sources import Refreshed
+    >>> source_lines([Refreshed("weather", "ok", 3, 1, "", True, 40, 0.5)], as_json=False)
+    ['weather: ok, +3 −1, 40 rows, 0.5 s after the change, answers again']
     """
     told = [e for e in readings if e.plus or e.minus or e.why or e.recovered]
     if as_json:
@@ -132,6 +142,9 @@ def source_lines(readings: Iterable[Reading], *, as_json: bool) -> list[str]:
                     "minus": each.minus,
                     "why": each.why,
                     "recovered": each.recovered,
+                    "rows": each.rows,
+                    "lag": each.lag,
+                    "next": each.next_try and each.next_try.isoformat(),
                 }
             )
             for each in told
@@ -139,6 +152,9 @@ def source_lines(readings: Iterable[Reading], *, as_json: bool) -> list[str]:
     return [
         f"{each.name}: {each.state}"
         + (f", +{each.plus:,} −{each.minus:,}" if each.plus or each.minus else "")
+        + (f", {each.rows:,} rows" if each.rows is not None else "")
+        + (f", {each.lag:.1f} s after the change" if each.lag is not None else "")
+        + (f", next at {each.next_try:%H:%M:%S} UTC" if each.next_try else "")
         + (", answers again" if each.recovered else "")
         + (f": {each.why}" if each.why else "")
         for each in told

@@ -127,6 +127,16 @@ class Feed:
         self.query.stop()
 
     @property
+    def is_active(self) -> bool:
+        return bool(self.query.isActive)
+
+    @property
+    def failure(self) -> HarkenError | None:
+        """Why it ended, if it ended with an error."""
+        error = self.query.exception()
+        return None if error is None else self._failure(error)
+
+    @property
     def progress(self) -> dict[str, Any] | None:
         """Spark's report of the last batch: numInputRows, inputRowsPerSecond, batchDuration, …"""
         last = self.query.lastProgress

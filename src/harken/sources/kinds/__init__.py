@@ -29,6 +29,13 @@ MODULES: dict[str, str] = {
     "xml": "harken.sources.kinds.xml",
 }
 """The module of each kind, by the name that follows USING."""
+INPUTS: dict[str, str] = {
+    "delta": "CREATE SOURCE name USING delta OPTIONS (path '...'), or db.lake(name, path, key=...)",
+    "frame": "db.lake(name, frame, key=...) in Python, with the DataFrame",
+    "stream": "db.stream(name, stream, checkpoint) in Python, with the stream of Spark",
+}
+"""The kinds that stay in the lake with versions of their own (`sources/registry.py`), and how one
+is made."""
 OF_USERS: dict[str, OutsideKind] = {}
 """The kinds that were registered in this process."""
 GROUP = "harken.sources"
@@ -45,6 +52,12 @@ def outside_kind(name: str) -> OutsideKind:
     for entry in entry_points(group=GROUP, name=name):
         made: OutsideKind = entry.load()
         return made
+    if name in INPUTS:
+        raise SourceFault(
+            f"a source of the kind {name} is an input of the lake, which steps read",
+            code="bad-option",
+            hint=INPUTS[name],
+        )
     near = nearest(name, kind_names())
     raise SourceFault(
         f"there is no kind of source {name}",
@@ -58,7 +71,7 @@ def outside_kind(name: str) -> OutsideKind:
 
 def kind_names() -> list[str]:
     brought = (entry.name for entry in entry_points(group=GROUP))
-    return sorted({*MODULES, *OF_USERS, *brought})
+    return sorted({*MODULES, *INPUTS, *OF_USERS, *brought})
 
 
 def register_kind(kind: OutsideKind) -> None:

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from harken.database.function_tables import SqlTables, is_asked, table_of
+from harken.database.function_tables import SqlTables, is_asked, is_table, table_of
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
 from harken.database.stored_functions import store
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, NameFault
 from harken.intake.column_changes import ColumnChange
+from harken.intake.lake_inputs import described, lake_input, lake_inputs, refuse_input
 from harken.intake.session_sources import SessionSources
 from harken.intake.source_needs import Need
 from harken.intake.source_options import checked, refuse_passwords
@@ -28,7 +29,6 @@ from harken.intake.source_records import (
     FOLLOWED,
     SourceDefinition,
     SourceRecord,
-    State,
     read_moment,
     stored_moment,
 )
@@ -52,6 +52,7 @@ from harken.statements.sql.altered_sources import (
 from harken.statements.sql.asked_key_values import AskedKeys
 from harken.statements.sql.asked_needs import ask, key_queries, needs_of
 from harken.statements.sql.definition_words import definition_of
+from harken.statements.sql.delta_inputs import DELTA, create_input
 from harken.statements.sql.dropping import drop_function
 from harken.statements.sql.mirror_alteration import column_change, remake_mirror, with_text
 from harken.statements.sql.view_clauses import kind_of
@@ -122,6 +123,11 @@ class SourceDefinitions:
                 code="exists",
                 hint=f"DROP {what.upper()} {words.name} first, or choose another name",
             )
+        if words.kind == DELTA:
+            with self._changing():
+                create_input(self._runtime, words)
+                self._runtime.reactions.synchronise()
+            return True
         self._identify()
         prepared = self._sources.work.prepare(definition_of(words))
         try:
@@ -218,9 +224,11 @@ class SourceDefinitions:
         self._transactions.look()
         record = self._sources.records.find(words.name)
         if record is None:
-            if words.if_exists:
+            if words.if_exists and lake_input(self._runtime, words.name) is None:
                 return
-            self._sources.records.get(words.name)
+            if not self._drop_input(words):
+                self._known(words.name)
+            return
         with self._changing():
             function = SqlTables(self._runtime.catalog).function(words.name)
             if function is not None:
@@ -231,9 +239,26 @@ class SourceDefinitions:
             self._sources.work.leftovers.remove()
             self._sources.work.open.close(words.name)
 
+    def _drop_input(self, words: SourceWords) -> bool:
+        """An input of the lake is a table to SQL; False for one that SQL does not drop."""
+        function = SqlTables(self._runtime.catalog).function(words.name)
+        if function is None or not is_table(function):
+            return False
+        if lake_input(self._runtime, words.name) is None:
+            return False
+        with self._changing():
+            drop_function(self._runtime, function, words.cascade, None)
+            self._runtime.reactions.synchronise()
+        return True
+
+    def _known(self, name: str) -> SourceRecord:
+        if self._sources.records.find(name) is None:
+            refuse_input(self._runtime, name)
+        return self._sources.records.get(name)
+
     def alter(self, words: SourceWords) -> None:
         self._transactions.look()
-        record = self._sources.records.get(words.name)
+        record = self._known(words.name)
         if words.options:
             refuse_fixed(record, words)
             self._check_options(altered(record, words).definition)
@@ -263,6 +288,7 @@ class SourceDefinitions:
 
     def refresh(self, name: str, *, confirmed: bool = False) -> Taken:
         self._transactions.look()
+        self._known(name)
         try:
             return self._sources.work.refresh(name, confirmed=confirmed)
         except HarkenError as error:
@@ -325,23 +351,20 @@ class SourceDefinitions:
 
     def _show(self) -> None:
         rows = [self._row(each) for each in self._sources.records.all()]
-        rows += self._inputs({row[0] for row in rows})
+        rows += self._inputs()
         names = tuple(name for name, _ in LISTED)
         self._runtime.emit("rows", names, rows, tuple(type_ for _, type_ in LISTED))
 
-    def _inputs(self, known: set[str]) -> list[tuple[Any, ...]]:
+    def _inputs(self) -> list[tuple[Any, ...]]:
         """The inputs in the lake, which steps read."""
-        found = []
-        for each in self._runtime.engine.lake_relations.values():
-            if each.is_own or each.relation.name in known or not each.is_written:
-                continue
-            state = State.OK if each.table.version == each.place.version else State.STALE
-            at = each.table.written(each.place.version)
-            written = None if at is None else read_moment(int(at * 1_000_000))
-            times = (None, None, written, None)
-            row = (each.relation.name, each.place.kind, str(state), times[0], each.size())
-            found.append((*row, *times[1:], "read by steps", "versions"))
-        return found
+        return [
+            (
+                *(each.name, each.kind, str(each.state), None, each.rows, None),
+                None if each.changed is None else read_moment(int(each.changed * 1_000_000)),
+                *(None, each.why or "read by steps", "versions"),
+            )
+            for each in lake_inputs(self._runtime)
+        ]
 
     def _row(self, record: SourceRecord) -> tuple[Any, ...]:
         progress = record.progress
@@ -363,9 +386,18 @@ class SourceDefinitions:
         return stored_moment(self._runtime.engine.connection.now())
 
     def _describe(self, name: str) -> None:
-        record = self._sources.records.get(name)
-        rows = [(title, str(value)) for title, value in self.details(record).items()]
+        rows = [(title, str(value)) for title, value in self.described(name).items()]
         self._runtime.emit("rows", ("property", "value"), rows, (TEXT, TEXT))
+
+    def described(self, name: str) -> Mapping[str, Any]:
+        """What DESCRIBE SOURCE shows, of a source or an input of the lake."""
+        found = None
+        if self._sources.records.find(name) is None:
+            found = lake_input(self._runtime, name)
+        if found is None:
+            return self.details(self._sources.records.get(name))
+        function = SqlTables(self._runtime.catalog).function(found.name)
+        return dict(described(found, ", ".join(_columns(function))))
 
     def details(self, record: SourceRecord) -> Mapping[str, Any]:
         """What DESCRIBE SOURCE shows."""
