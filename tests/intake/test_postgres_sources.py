@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 import harken
+from harken.errors import SourceFault
 from tests.harness.servers import PostgresDatabase
 from tests.harness.source_worker import SourceWorker
 
@@ -82,6 +83,36 @@ def test_changes_reach_views(logical_database: PostgresDatabase, way: str) -> No
             db.sql(f"DROP SOURCE {table} CASCADE")
         assert run("SELECT FROM pg_publication") == []
         assert run("SELECT FROM pg_trigger WHERE NOT tgisinternal") == []
+
+
+@pytest.mark.parametrize("way", ["logical", "triggers"])
+def test_columns_that_are_not_taken_may_go(logical_database: PostgresDatabase, way: str) -> None:
+    run, url = logical_database.run, logical_database.url
+    run("CREATE TABLE t (id int PRIMARY KEY, n int, more int)")
+    with connected(":memory:") as db:
+        with pytest.raises(SourceFault, match="leaves out id, by which the server names"):
+            db.source("t", "postgresql", url=url, table="t", capture=way, take=["n"])
+        db.source("t", "postgresql", url=url, table="t", capture=way, take=["id", "n"])
+        run("ALTER TABLE t DROP COLUMN more")
+        run("INSERT INTO t VALUES (1, 1)")
+        db.run_due()
+        assert db.sql("SELECT * FROM t").rows == [(1, 1)]
+        run("ALTER TABLE t DROP COLUMN n")
+        run("INSERT INTO t VALUES (2)")
+        db.run_due()
+        (found,) = db.sources.list()
+        assert found.state == "schema changed"
+        assert db.sql("SELECT * FROM t").rows == [(1, 1)]
+
+
+def test_a_key_that_is_not_exact_here_is_read_again(logical_database: PostgresDatabase) -> None:
+    """Two of its values may be one number here, and the log would change the wrong row."""
+    logical_database.run("CREATE TABLE t (id numeric PRIMARY KEY, n int)")
+    with connected(":memory:") as db:
+        db.source("t", "postgresql", url=logical_database.url, table="t")
+        described = dict(db.sql("DESCRIBE SOURCE t").rows)
+        assert described["capture"].startswith("poll")
+        assert "15 digits" in str(described)
 
 
 @pytest.mark.parametrize("way", ["logical", "triggers"])

@@ -80,7 +80,7 @@ class SourceRounds:
         self._work(jobs)
         return self._found
 
-    def _job(self, make: Callable[[], Job], name: str) -> Job | None:
+    def _job(self, make: Callable[[], Job | None], name: str) -> Job | None:
         """Opening a source can fail, too: a secret that is gone, a kind that is not there."""
         try:
             return make()
@@ -143,8 +143,11 @@ class SourceRounds:
         layout, revision = record.layout, record.revision
         return lambda: server.start(layout.table, layout.outside, revision)
 
-    def _follow(self, key: str) -> Job:
+    def _follow(self, key: str) -> Job | None:
+        """None if no table of the server goes on."""
         records = [e for e in self.log.groups().get(key, []) if e.position is not None]
+        if not records:
+            return None
         server = self.log.server(records)
         release = self.log.to_release(key, records)
 

@@ -30,6 +30,7 @@ from harken.intake.source_leftovers import SourceLeftovers
 from harken.intake.source_records import (
     FOLLOWED,
     IDENTITY,
+    Layout,
     Progress,
     SourceDefinition,
     SourceRecord,
@@ -167,7 +168,7 @@ class SourceWork:
 
     def _check_log(self, prepared: Prepared, schema: OutsideSchema) -> None:
         try:
-            _check_key_of_log(prepared.definition, schema)
+            _check_key_of_log(prepared.definition, schema, prepared.layout)
         except SourceFault:
             self.undo(prepared)
             raise
@@ -191,9 +192,10 @@ class SourceWork:
                 code="bad-option",
                 hint=f"make a view over {same.name}, or add CAPTURE poll",
             )
+        columns = _columns_to_take(source)
         if group:
-            return self.log.server(group).start(opened.table, None, 1, told)
-        return FollowedServer(key, definition.name, source).start(opened.table, None, 1, told)
+            return self.log.server(group).start(opened.table, columns, 1, told)
+        return FollowedServer(key, definition.name, source).start(opened.table, columns, 1, told)
 
     def undo(self, prepared: Prepared) -> None:
         """A source that was prepared was not made after all."""
@@ -355,9 +357,16 @@ class SourceWork:
         self.open.close_all()
 
 
-def _check_key_of_log(definition: SourceDefinition, schema: OutsideSchema) -> None:
+def _check_key_of_log(definition: SourceDefinition, schema: OutsideSchema, layout: Layout) -> None:
     """The log of a server names rows by a key of its own."""
     known = {each.lower() for each in schema.key}
+    if not known <= set(layout.names):
+        raise SourceFault(
+            f"the option take leaves out {', '.join(sorted(known - set(layout.names)))}, by which "
+            "the server names the rows that change",
+            code="bad-option",
+            hint="take the key, too, or add CAPTURE poll",
+        )
     if definition.key is not None and set(definition.key) != known:
         raise SourceFault(
             f"the KEY of {definition.name} must be ({', '.join(schema.key)}), by which the server "
@@ -367,6 +376,13 @@ def _check_key_of_log(definition: SourceDefinition, schema: OutsideSchema) -> No
             code="bad-option",
             hint="leave KEY out, or add CAPTURE poll",
         )
+
+
+def _columns_to_take(source: OpenSource) -> list[str] | None:
+    """As the source calls them, if not all are taken."""
+    taken = {each.lower() for each in source.shared["take"] or ()}
+    names = source.schema().columns.names if taken else []
+    return [each for each in names if each.lower() in taken] or None
 
 
 def _record_of(prepared: Prepared) -> SourceRecord:

@@ -64,6 +64,8 @@ TYPES: tuple[tuple[str, str, Any], ...] = (
     ("time", "'10:20'", "10:20:00"),
     ("inet", "'10.0.0.1/8'", "10.0.0.1/8"),
     ("int4range", "'[1,5)'", "[1,5)"),
+    ("box[]", "'{(1,1),(0,0);(3,3),(2,2)}'", '["(1,1),(0,0)", "(3,3),(2,2)"]'),
+    ("int2vector", "'1 2'", "1 2"),
 )
 DEFINITIONS = (
     "CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE DOMAIN whole AS int NOT NULL CHECK (VALUE > 0)"

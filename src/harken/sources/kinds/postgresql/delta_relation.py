@@ -19,7 +19,7 @@ from typing import Any
 from psycopg import sql
 
 from harken.sources.kinds.postgresql.postgres_connection import short_id
-from harken.sources.kinds.postgresql.postgres_tables import OutsideTable
+from harken.sources.kinds.postgresql.postgres_tables import OutsideTable, vague_key
 
 LONGEST = 63
 """Bytes of a name in PostgreSQL."""
@@ -236,4 +236,4 @@ def refused_for_triggers(table: OutsideTable) -> str:
         return f"row-level security hides rows of {title} that its triggers see"
     if not table.may_have_triggers:
         return f"the user of the source may not create triggers on {title}"
-    return ""
+    return vague_key(table, table.key)

@@ -13,7 +13,7 @@ from psycopg import sql
 from harken.errors import SourceFault
 from harken.sources.kinds.postgresql.log_positions import lsn_number
 from harken.sources.kinds.postgresql.postgres_connection import Connection
-from harken.sources.kinds.postgresql.postgres_tables import OutsideTable
+from harken.sources.kinds.postgresql.postgres_tables import OutsideTable, vague_key
 from harken.sources.kinds.postgresql.table_stamps import (
     KnownTable,
     Member,
@@ -158,13 +158,13 @@ def refused_for_log(table: OutsideTable) -> str:
     if generated:
         return f"the log does not have the generated column {generated[0]} of {title}"
     if table.identity == "f":
-        return ""
+        return vague_key(table, table.key)
     if not table.identity_key:
         return (
             f"the log cannot name the rows of {title}, which has no primary key "
             f"(ALTER TABLE {title} REPLICA IDENTITY FULL gives it whole rows)"
         )
-    return ""
+    return vague_key(table, table.identity_key)
 
 
 def not_permitted(title: str, reason: str) -> SourceFault:

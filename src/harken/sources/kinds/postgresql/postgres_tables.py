@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ from psycopg import sql
 
 from harken.errors import SourceFault
 from harken.sources.kinds.postgresql.postgres_connection import Connection
-from harken.sources.kinds.postgresql.postgres_values import ValueType, value_type
+from harken.sources.kinds.postgresql.postgres_values import NUMERIC, ValueType, value_type
 from harken.sources.outside import OutsideSchema
 
 KINDS = {
@@ -140,6 +141,21 @@ class OutsideTable:
         fields = [pa.field(each.name, each.value.arrow) for each in columns]
         names = {each.name for each in columns}
         return OutsideSchema(pa.schema(fields), self.key if names.issuperset(self.key) else ())
+
+
+def vague_key(table: OutsideTable, key: Sequence[str]) -> str:
+    """Why the values of a key may be equal here that are not there, if so."""
+    for each in table.columns:
+        if (
+            each.name in key
+            and each.value.base == NUMERIC
+            and pa.types.is_floating(each.value.arrow)
+        ):
+            return (
+                f"the key of {table.title} has the column {each.name}, a {each.declared} that is a "
+                "number with 15 digits here"
+            )
+    return ""
 
 
 def read_table(connection: Connection, name: str) -> OutsideTable:

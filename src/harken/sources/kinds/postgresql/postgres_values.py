@@ -33,6 +33,10 @@ import pyarrow as pa
 BOOL, INT8, INT2, INT4, TEXT, OID = 16, 20, 21, 23, 25, 26
 FLOAT4, FLOAT8, BPCHAR, VARCHAR, NUMERIC = 700, 701, 1042, 1043, 1700
 DATE, TIMESTAMP, TIMESTAMPTZ, UUID, NAME = 1082, 1114, 1184, 2950, 19
+BOX = 603
+"""Its arrays have semicolons between their elements, because it has commas itself."""
+VECTORS = frozenset({22, 30})
+"""int2vector and oidvector, which are arrays and are not written as such."""
 INTEGERS = frozenset({INT2, INT4, INT8, OID})
 FLOATS = frozenset({FLOAT4, FLOAT8})
 MOST_DIGITS = 38
@@ -56,7 +60,7 @@ class ValueType:
 
 def value_type(base: int, modifier: int, element: int = 0) -> ValueType:
     """The type with this number and modifier. `element` is that of an array's elements."""
-    if element:
+    if element and base not in VECTORS:
         return ValueType(base, pa.string(), _array_reader(element), in_csv=pa.string())
     if base in INTEGERS:
         return ValueType(base, pa.int64(), int)
@@ -123,7 +127,11 @@ def _timestamp(text: str) -> datetime.datetime | None:
 
 # --- arrays --------------------------------------------------------------------------------
 
-_TOKEN = re.compile(r'[{},]|"(?:[^"\\]|\\.)*"|[^{},"]+', re.DOTALL)
+_TOKENS = {
+    each: re.compile(rf'[{{}}{each}]|"(?:[^"\\]|\\.)*"|[^{{}}{each}"]+', re.DOTALL)
+    for each in ",;"
+}
+"""Of arrays, by what stands between their elements."""
 _BOUNDS = re.compile(r"(\[[-+\d]+:[-+\d]+\])+=")
 
 
@@ -137,20 +145,23 @@ def _array_reader(element: int) -> Callable[[str], str]:
         make = _finite
 
     def read(text: str) -> str:
-        return json.dumps(array(text, make), ensure_ascii=False)
+        delimiter = ";" if element == BOX else ","
+        return json.dumps(array(text, make, delimiter), ensure_ascii=False)
 
     return read
 
 
-def array(text: str, make: Callable[[str], Any] = str) -> list[Any]:
+def array(text: str, make: Callable[[str], Any] = str, delimiter: str = ",") -> list[Any]:
     """The elements of an array that PostgreSQL wrote. Other lower bounds than 1 are forgotten.
 
     >>> array('{a,"b,\\\\"c\\\\"",NULL,"NULL"}'), array("{{1,2},{3,4}}", int), array("[0:1]={t,f}")
     (['a', 'b,"c"', None, 'NULL'], [[1, 2], [3, 4]], ['t', 'f'])
+    >>> array("{(1,1),(0,0);(3,3),(2,2)}", delimiter=";")
+    ['(1,1),(0,0)', '(3,3),(2,2)']
     """
     bounds = _BOUNDS.match(text)
     stack: list[list[Any]] = [[]]
-    for token in _TOKEN.findall(text, bounds.end() if bounds else 0):
+    for token in _TOKENS[delimiter].findall(text, bounds.end() if bounds else 0):
         if token == "{":
             stack.append([])
         elif token == "}":
@@ -158,7 +169,7 @@ def array(text: str, make: Callable[[str], Any] = str) -> list[Any]:
             stack[-1].append(done)
         elif token.startswith('"'):
             stack[-1].append(make(re.sub(r"\\(.)", r"\1", token[1:-1], flags=re.DOTALL)))
-        elif token != ",":
+        elif token != delimiter:
             stack[-1].append(None if token.upper() == "NULL" else make(token))
     found: list[Any] = stack[0][0]
     return found

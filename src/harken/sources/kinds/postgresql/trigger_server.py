@@ -128,7 +128,10 @@ class TriggerServer:
             known = self._catalog.known(connection)
             if name in known:
                 self._catalog.remove(connection, name, known[name])
-            delta = self._catalog.relation(connection, table, self._source_of(name))
+            wanted = self._expected.get(name, ())
+            noted = tuple(c for c in table.columns if not wanted or c.name in wanted)
+            noted_table = replace(table, columns=noted)  # others may go, and nobody minds
+            delta = self._catalog.relation(connection, noted_table, self._source_of(name))
             self._catalog.install(connection, delta)
             member = members(connection, [table.oid])[table.oid]
             made = known_table(
