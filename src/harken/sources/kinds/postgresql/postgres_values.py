@@ -128,8 +128,7 @@ def _timestamp(text: str) -> datetime.datetime | None:
 # --- arrays --------------------------------------------------------------------------------
 
 _TOKENS = {
-    each: re.compile(rf'[{{}}{each}]|"(?:[^"\\]|\\.)*"|[^{{}}{each}"]+', re.DOTALL)
-    for each in ",;"
+    each: re.compile(rf'[{{}}{each}]|"(?:[^"\\]|\\.)*"|[^{{}}{each}"]+', re.DOTALL) for each in ",;"
 }
 """Of arrays, by what stands between their elements."""
 _BOUNDS = re.compile(r"(\[[-+\d]+:[-+\d]+\])+=")
