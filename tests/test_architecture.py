@@ -229,6 +229,56 @@ def test_the_tree_has_the_folders_of_the_plan() -> None:
     assert there | modules_at_the_root == planned
 
 
+DESIGNED = {
+    *("errors", "settings", "values", "ir", "lang", "calculus", "planner", "maintenance"),
+    *("engines", "sources", "database", "statements", "propagation", "consumers", "continual"),
+    *("notify", "api", "server", "client", "cli", "shell", "pipeline", "bench", "demo"),
+    *("lang.amosql", "lang.sql", "lang.datalog", "maintenance.strategies", "engines.protocol"),
+    *("engines.sqlite", "engines.spark", "engines.delta", "engines.placement"),
+    *("statements.amosql", "statements.sql", "statements.datalog"),
+    *("consumers.rules", "consumers.constraints", "consumers.monitors", "notify.channels"),
+}
+"""The folders of the design; those that the project has got since do what it did not foresee."""
+FLOOR_PLAN = (SRC.parent / "docs/architecture.md").read_text("utf-8")
+
+
+def floors() -> dict[str, int]:
+    """The folders in the table of the floor plan, each with its row."""
+    table = FLOOR_PLAN.split("\n## Where things are\n")[1].split("\n## ")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    return {
+        name.removesuffix(".py").strip("/").replace("/", "."): number
+        for number, row in enumerate(rows)
+        for name in re.findall(r"`([\w/.]+)`", row)
+    }
+
+
+def test_the_design_the_floor_plan_and_the_tree_have_the_same_folders() -> None:
+    planned, documented = PLAN.keys() | SURFACE, floors().keys()
+    assert planned >= DESIGNED
+    assert planned >= documented
+    others = {"harken", "__main__", "doctor"}
+    missing = {
+        each
+        for each in planned - documented - others
+        if each.split(".")[0] not in documented
+        and not any(is_inside(name, (each,)) for name in documented)
+    }
+    assert not missing, f"docs/architecture.md says nothing of {sorted(missing)}"
+
+
+def test_the_floor_plan_has_folders_in_the_order_of_imports() -> None:
+    row = floors()
+    below = [
+        f"{importing} imports {imported}"
+        for importing, allowed in PLAN.items()
+        for imported in allowed
+        if importing.split(".")[0] != imported.split(".")[0]
+        and row.get(imported, -1) > row.get(importing, len(row))
+    ]
+    assert not below, below
+
+
 SESSIONS = {"db", "database", "session", "_db", "_database"}
 """What variables and attributes that hold a session are called."""
 SERVES_PEOPLE = ("cli", "client", "demo", "pipeline", "server", "shell")
