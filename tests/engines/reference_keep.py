@@ -127,17 +127,16 @@ class ReferenceKept:
         while weights:
             rows = [(number, *row, times) for row, times in weights.items()]
             found += rows
-            made = self.source.step.rows((), {moving: rows})
-            weights, number = summed(row[1:] for row in made), number + 1
+            number += 1
+            weights = summed(row[1:] for row in self.source.step.rows((), {moving: rows}))
         return found
 
 
 def _in_order(first: First, rows: list[Row]) -> list[Row]:
     for i, down, nulls_first in reversed(first.order):
         nulls = [row for row in rows if row[i] is None]
-        others = sorted(
-            (row for row in rows if row[i] is not None), key=itemgetter(i), reverse=down
-        )
+        others = [row for row in rows if row[i] is not None]
+        others.sort(key=itemgetter(i), reverse=down)
         rows = nulls + others if nulls_first else others + nulls
     return rows
 
@@ -147,16 +146,13 @@ def _totals(totals: Totals, members: list[Row]) -> list[Row]:
     for row in members:
         if totals.present is None or row[totals.present] is not None:
             groups.setdefault(tuple(row[i] for i in totals.groups), []).append(row)
-    measures = [(each.aggregate, each.value or 0) for each in totals.measures]
     return [
-        (
-            *group,
-            *(_total(aggregate, [(row[value],) for row in rows]) for aggregate, value in measures),
-        )
+        (*group, *(_total(measure, rows) for measure in totals.measures))
         for group, rows in groups.items()
     ]
 
 
-def _total(aggregate: str, values: list[Row]) -> Any:
-    outcome: Any = aggregated(aggregate, values, "integer")
+def _total(measure: Any, rows: list[Row]) -> Any:
+    values = [(row[measure.value or 0],) for row in rows]
+    outcome: Any = aggregated(measure.aggregate, values, "integer")
     return outcome[0][0]

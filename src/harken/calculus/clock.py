@@ -336,11 +336,6 @@ def _same(test: Test, number: int) -> list[Literal]:
     ]
 
 
-def is_bound_of_moment(term: Term) -> bool:
-    """Whether a term is a value of the earlier moment."""
-    return isinstance(term, Variable) and term.name.endswith(BEFORE_MARK)
-
-
 def clauses_with_clock(program: Program) -> Iterator[tuple[Definition, ClockUses]]:
     """The separated clauses that read the clock, with what they do with it."""
     for definition in program.definitions.values():

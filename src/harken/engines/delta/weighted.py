@@ -56,11 +56,6 @@ def plus_rows(weighted: pa.Table) -> pa.Table:
     return _repeat(weighted, np.maximum(weights_of(weighted), 0))
 
 
-def minus_rows(weighted: pa.Table) -> pa.Table:
-    """The rows of Δ−, each as often as its weight says."""
-    return _repeat(weighted, np.maximum(-weights_of(weighted), 0))
-
-
 def _repeat(weighted: pa.Table, copies: Any) -> pa.Table:
     indices = np.repeat(np.arange(weighted.num_rows), copies)
     return weighted.select(columns_of(weighted)).take(pa.array(indices))
