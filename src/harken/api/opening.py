@@ -109,6 +109,7 @@ def _assemble(runtime: Runtime) -> Internals:
     continual.kinds.register(content)
     continual.kinds.read_again = content.reads_again
     continual.raise_signal = content.signal
+    continual.trigger_problem = content.problem_of
     continual.answers.triggered = content.triggered
     runtime.monitors = AllWatchers((monitors, continual, content))
     active = ActivePrograms(runtime, network, check_phase, lambda text: compile_text(text, runtime))

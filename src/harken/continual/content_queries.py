@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harken.continual.content_triggers import ContentTrigger
 from harken.continual.continual_queries import ContinualQueries
 from harken.continual.installed_queries import InstalledQuery, State
 from harken.continual.relative_triggers import event_of
 from harken.continual.trigger_kinds import Cause
+from harken.continual.waiting_queries import ContentTrigger
+from harken.errors import HarkenError
 
 
 class ContentQueries:
@@ -32,6 +33,15 @@ class ContentQueries:
 
     def fire(self, number: int, cause: Cause) -> None:
         self._continual.fire(number, cause)
+
+    def catch_up(self, number: int, cause: Cause) -> None:
+        query = self._continual.queries.find(number)
+        if query is not None and query.retry is not None:
+            self._continual.queries.write(replace(query, retry=self._continual.now))
+        self._continual.fire(number, cause)
+
+    def fail(self, number: int, error: HarkenError) -> None:
+        self._continual.fail_here(number, error)
 
 
 def _waiting(query: InstalledQuery) -> InstalledQuery | None:

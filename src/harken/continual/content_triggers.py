@@ -18,14 +18,14 @@ import datetime
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from harken.continual.event_looks import Fired, Look, News, clear_progress
 from harken.continual.event_states import EventState, EventStates
 from harken.continual.fired_rows import FiredRows
 from harken.continual.reference_values import ReferenceValues
 from harken.continual.relative_triggers import event_of
+from harken.continual.signal_numbers import count_signal
 from harken.continual.trigger_conditions import (
     SIGNALS,
     CompiledTrigger,
@@ -38,9 +38,18 @@ from harken.continual.trigger_conditions import (
 )
 from harken.continual.trigger_kinds import CONTENT, MOST_ROWS, Cause
 from harken.continual.triggered_rows import triggered_relation
+from harken.continual.unwatched_triggers import CAUSE, UnwatchedTriggers
+from harken.continual.waiting_queries import (
+    ContentTrigger,
+    ContinualQueriesOf,
+    LeafRows,
+    SharedCondition,
+    WaitingQuery,
+    cached,
+)
 from harken.database.runtime import Runtime, Watcher
 from harken.database.subscription_parameters import Parameters
-from harken.errors import HarkenError, IntegrityError, Span, StorageError
+from harken.errors import HarkenError, IntegrityError, Span
 from harken.ir.relations import Relation
 from harken.ir.schema import Function
 from harken.maintenance.watched import WatchedView
@@ -53,59 +62,8 @@ if TYPE_CHECKING:
     from harken.continual.installed_queries import InstalledQuery
 
 NAME = "content triggers"
-MOST_SIGNALS = 1_000
-"""How many names of signals a file has."""
 MOST_DUE = 1_000
 """How many states one run looks at."""
-
-
-@dataclass(frozen=True, slots=True)
-class ContentTrigger:
-    """A condition, as text: WHEN condition, WHILE condition, or the thesis's layout."""
-
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
-
-
-class ContinualQueriesOf(Protocol):
-    """The continual queries of a session, as their content triggers see them."""
-
-    def live(self) -> Iterable[InstalledQuery]:
-        """The active queries with content triggers."""
-
-    def find(self, number: int) -> InstalledQuery | None:
-        """One of them."""
-
-    def changed_since(self, version: int) -> Iterable[int] | None:
-        """The queries that were changed after a version; None if that is no longer known."""
-
-    def version(self) -> int:
-        """Increases when a query is installed, changed or dropped."""
-
-    def fire(self, number: int, cause: Cause) -> None: ...
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """A query that waits for its condition."""
-
-    query: InstalledQuery
-    trigger: CompiledTrigger
-
-    @property
-    def text(self) -> str:
-        return str(self.query.clauses.trigger)
-
-
-@dataclass(slots=True)
-class _Shape:
-    """A condition of the network, and the subscriptions that share it."""
-
-    view: WatchedCondition
-    parameters: Parameters
-    subscriptions: set[int] = field(default_factory=set)
 
 
 class ContentTriggers(Consumer):
@@ -121,9 +79,11 @@ class ContentTriggers(Consumer):
         self._references = ReferenceValues(runtime)
         self._states = EventStates(self._connection)
         self._rows = FiredRows(runtime)
-        self._waiting: dict[int, _Waiting] = {}
-        self._shapes: dict[str, _Shape] = {}
+        self._waiting: dict[int, WaitingQuery] = {}
+        self._shapes: dict[str, SharedCondition] = {}
+        self._unwatched = UnwatchedTriggers(self._connection, network, self)
         self._broken: dict[int, HarkenError] = {}
+        """What this session could compile before the schema was changed."""
         self._received: list[ViewChange] = []
         self._executed: set[int] = set()
         """The queries that were executed or installed in the open transaction."""
@@ -157,6 +117,9 @@ class ContentTriggers(Consumer):
         lines = [f"triggered {query.clauses.trigger}", "events:"]
         lines += [f"  {each}" for each in self._front_end.events(str(query.clauses.trigger))]
         waiting = self._waiting.get(query.number)
+        problem = self.problem_of(query.number)
+        if problem is not None:
+            lines.append(f"it cannot be watched here: {problem.message}")
         for leaf in waiting.trigger.leaves if waiting is not None else ():
             shape = self._shapes[leaf.view.name]
             others = len(shape.subscriptions) - 1
@@ -192,17 +155,22 @@ class ContentTriggers(Consumer):
         self._states.clear(query.number)
         waiting = self._waiting.get(query.number)
         if waiting is not None:
-            numbers, references = _cached(query.number, waiting.trigger)
+            numbers, references = cached(query.number, waiting.trigger)
             if numbers:
                 self._references.remove(numbers, references)
             self._leave(query.number)
+        self._unwatched.clear(query.number)
+        self._unwatched.leave(query.number)
         self._broken.pop(query.number, None)
 
     def executed(self, query: InstalledQuery, at: datetime.datetime) -> None:
         waiting = self._waiting.get(query.number)
         if waiting is None:
+            if query.number in self._unwatched.problems:
+                self._unwatched.note(query.number)  # its previous values have not moved
             return
         self._executed.add(query.number)
+        self._unwatched.clear(query.number)
         self._move(query.number, waiting.trigger)
         clear_progress(
             query.number,
@@ -212,24 +180,14 @@ class ContentTriggers(Consumer):
         )
 
     def _move(self, number: int, trigger: CompiledTrigger) -> None:
-        numbers, references = _cached(number, trigger)
+        numbers, references = cached(number, trigger)
         if numbers:
             self._references.make_room(references)
             self._references.move(numbers, references)
 
     def signal(self, name: str) -> None:
         """In a transaction: an application raises a signal."""
-        engine = self._runtime.engine
-        if engine.exists(SIGNALS):
-            name = name.lower()
-            known = engine.results(SIGNALS, (name,))
-            if not known and engine.count(SIGNALS) >= MOST_SIGNALS:
-                raise StorageError(
-                    f"{MOST_SIGNALS:,} different signals have been raised already",
-                    code="too-many",
-                    hint="what varies belongs in a table, and not in the name of a signal",
-                )
-            engine.set_row(SIGNALS, (name, int(known[0][0]) + 1 if known else 1))
+        count_signal(self._runtime.engine, name)
 
     # --- what is watched -------------------------------------------------------------------
 
@@ -239,7 +197,7 @@ class ContentTriggers(Consumer):
             self._leave(query.number)
         references = {e.rows.name: e for leaf in trigger.leaves for e in leaf.references}
         self._make_room(trigger, references.values())
-        self._waiting[query.number] = _Waiting(query, trigger)
+        self._waiting[query.number] = WaitingQuery(query, trigger)
         with self._connection.watch.shielded():
             for reference in references.values():
                 if self._references.join(reference):
@@ -260,12 +218,12 @@ class ContentTriggers(Consumer):
         if hears and not engine.exists(SIGNALS):
             engine.create(SIGNALS)
 
-    def _shape(self, view: WatchedCondition) -> _Shape:
+    def _shape(self, view: WatchedCondition) -> SharedCondition:
         known = self._shapes.get(view.name)
         if known is None:
             parameters = Parameters(self._runtime.engine, view.parameters, view.looked_up)
             parameters.create()
-            known = self._shapes[view.name] = _Shape(view, parameters)
+            known = self._shapes[view.name] = SharedCondition(view, parameters)
             self._network.graph.insert(view, self)
         return known
 
@@ -311,7 +269,8 @@ class ContentTriggers(Consumer):
     def _watch_all(self, version: int, epoch: int) -> None:
         was, self._version, self._epoch = self._epoch, version, epoch
         live = {each.number: each for each in self.queries.live()}
-        for number in (self._waiting.keys() | self._broken.keys()) - live.keys():
+        known = self._waiting.keys() | self._broken.keys() | self._unwatched.problems.keys()
+        for number in known - live.keys():
             self._watch(number, None)
         for number, query in live.items():
             self._watch(number, query, was != epoch)
@@ -321,6 +280,7 @@ class ContentTriggers(Consumer):
         known = self._waiting.get(number)
         if query is None:
             self._broken.pop(number, None)
+            self._unwatched.leave(number)
             if known is not None:
                 self._leave(number)
         elif known is None or known.query.clauses != query.clauses or is_redefined:
@@ -331,10 +291,14 @@ class ContentTriggers(Consumer):
         try:
             trigger = self._compiled(query)
         except HarkenError as error:
-            self._broken[query.number] = error
-            if known is not None:
+            if known is None:
+                text, own = str(query.clauses.trigger), query.clauses.query
+                self._unwatched.watch(query.number, error, self._front_end.rows_read(text, own))
+            else:
+                self._broken[query.number] = error
                 self._leave(query.number)
             return
+        self._unwatched.leave(query.number)
         self._broken.pop(query.number, None)
         if known is not None and known.trigger == trigger:
             known.query = query
@@ -343,11 +307,16 @@ class ContentTriggers(Consumer):
         if known is not None and self._connection.in_transaction:
             self._prepare(query, trigger)  # what it reads was redefined
 
+    def problem_of(self, number: int) -> HarkenError | None:
+        """Why this session cannot watch the trigger of a query, if it cannot."""
+        return self._unwatched.problems.get(number)
+
     def after_clearing(self) -> None:
         for shape in self._shapes.values():
             shape.parameters.drop()
         self._shapes.clear()
         self._waiting.clear()
+        self._unwatched.reset()
         self._references.clear()
         self._epoch = self._version = -1
 
@@ -362,6 +331,8 @@ class ContentTriggers(Consumer):
     def receive(self, change: ViewChange) -> None:
         if self._references.follows(change.view.name):
             self._references.note(change)
+        elif self._unwatched.follows(change.view.name):
+            self._unwatched.receive(change.view.name)
         elif change.plus or change.minus or change.fresh:
             self._received.append(change)
 
@@ -370,16 +341,19 @@ class ContentTriggers(Consumer):
         the conditions. A query that is executed in this transaction is fired before that."""
         if self._references.write():
             return True
+        if self._unwatched.changed:
+            self._unwatched.write()
         if self._received:
             self._look_at_all()
         return False
 
     def snapshot(self) -> object:
-        return len(self._received), set(self._executed), self._references.snapshot()
+        changed = set(self._unwatched.changed)
+        return len(self._received), set(self._executed), self._references.snapshot(), changed
 
     def restore(self, state: object) -> None:
         assert isinstance(state, tuple)
-        count, executed, references = state
+        count, executed, references, self._unwatched.changed = state
         del self._received[count:]
         self._executed = set(executed)
         self._references.restore(references)
@@ -388,6 +362,7 @@ class ContentTriggers(Consumer):
         if self._received or self._references.has_any:
             self._received.clear()
             self._references.forget()
+        self._unwatched.changed.clear()
 
     def after_transaction(self) -> None:
         self._executed.clear()
@@ -427,15 +402,15 @@ class ContentTriggers(Consumer):
         return found
 
     def _look(
-        self, waiting: _Waiting, news: Mapping[int, News], due: Iterable[EventState] = ()
+        self, waiting: WaitingQuery, news: Mapping[int, News], due: Iterable[EventState] = ()
     ) -> Look:
-        rows = _LeafRows(waiting, self._rows)
+        rows = LeafRows(waiting, self._rows)
         zone = waiting.query.zone
         now = self._connection.now()
         number = waiting.query.number
         return Look(number, waiting.trigger, news, rows, self._states, now, zone, due)
 
-    def _fire(self, waiting: _Waiting, fired: Fired) -> None:
+    def _fire(self, waiting: WaitingQuery, fired: Fired) -> None:
         number = waiting.query.number
         rows = self._rows.values(number, waiting.trigger, fired[:MOST_ROWS])
         cause = Cause(CONTENT, waiting.text, self._connection.now(), tuple(rows))
@@ -444,12 +419,55 @@ class ContentTriggers(Consumer):
     # --- due work --------------------------------------------------------------------------
 
     def next_due(self) -> datetime.datetime | None:
-        return self._states.next_due()
+        self._try_again()
+        if self._unwatched.is_due:
+            return self._connection.now()
+        moments = [each for each in (self._states.next_due(),) if each is not None]
+        noted = self._unwatched.noted()
+        moments += [at for number, at in noted.items() if self._has_to_act(number)]
+        return min(moments, default=None)
+
+    def _try_again(self) -> None:
+        """A function that was missing may have been registered since."""
+        if self._unwatched.problems and self._epoch != self._runtime.catalog.epoch:
+            self._runtime.reactions.synchronise()
+
+    def _has_to_act(self, number: int) -> bool:
+        """Whether there is something to do for a query that may have missed something."""
+        if number not in self._unwatched.problems:
+            return True
+        query = self.queries.find(number)
+        return query is not None and not query.failures
+
+    def _catch_up(self) -> list[str]:
+        """In a transaction: see to the queries that may have missed something."""
+        self._unwatched.note_blind()
+        found = []
+        for number, at in self._unwatched.noted().items():
+            problem, waiting = self.problem_of(number), self._waiting.get(number)
+            if problem is not None:
+                if self._has_to_act(number):
+                    self.queries.fail(number, problem)
+                continue
+            self._unwatched.clear(number)
+            if waiting is not None:
+                self.queries.catch_up(number, Cause(CONTENT, CAUSE, at, self._present(waiting)))
+                found.append(waiting.query.name)
+        return found
+
+    def _present(self, waiting: WaitingQuery) -> tuple[Mapping[str, Any], ...]:
+        """The rows for which a condition holds; of several conditions nobody knows."""
+        trigger = waiting.trigger
+        if len(trigger.leaves) != 1:
+            return ()
+        rows = LeafRows(waiting, self._rows).rows(0)[:MOST_ROWS]
+        return tuple(self._rows.values(waiting.query.number, trigger, ((0, row) for row in rows)))
 
     def run(self, now: datetime.datetime) -> list[str]:
         """Look at the conditions whose time has come; returns the names of the fired queries."""
-        found = []
+        self._try_again()
         with self.block():
+            found = self._catch_up()
             for number, states in self._states.due(now, MOST_DUE).items():
                 waiting = self._waiting.get(number)
                 if waiting is None:
@@ -479,19 +497,3 @@ class ContentTriggers(Consumer):
 
     def note_redefined(self, view: WatchedView) -> None:
         """The rows of the view are compared again by whoever inserts it."""
-
-
-class _LeafRows:
-    def __init__(self, waiting: _Waiting, rows: FiredRows) -> None:
-        self._waiting, self._rows = waiting, rows
-
-    def rows(self, leaf: int) -> list[Row]:
-        number = subscription(self._waiting.query.number, leaf)
-        return self._rows.present(self._waiting.trigger.leaves[leaf], number)
-
-
-def _cached(number: int, trigger: CompiledTrigger) -> tuple[list[int], list[Reference]]:
-    """The subscriptions that need previous values, and of what."""
-    numbers = [subscription(number, i) for i, leaf in enumerate(trigger.leaves) if leaf.references]
-    references = {e.relation.id: e for leaf in trigger.leaves for e in leaf.references}
-    return numbers, list(references.values())

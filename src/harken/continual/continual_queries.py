@@ -84,6 +84,8 @@ class ContinualQueries:
         """Raises if nothing can ever be delivered there."""
         self.raise_signal: Callable[[str], None]
         """Raises a signal for the triggers that wait for it, in the open transaction."""
+        self.trigger_problem: Callable[[int], HarkenError | None] = lambda number: None
+        """Why this session cannot watch the trigger of a query."""
         self.stop_holds: Callable[[InstalledQuery], bool] = lambda query: False
         """Whether the condition of its STOP clause is true."""
 
@@ -356,6 +358,9 @@ class ContinualQueries:
         if not causes:
             self._wake(query)
             return None
+        problem = self.trigger_problem(number) if request is None else None
+        if problem is not None:  # who can watch it has to execute it
+            raise problem
         condition = query.clauses.stop.condition
         if condition is not None and self.stop_holds(query):
             self._stop(query, f"{condition} is true")

@@ -9,7 +9,7 @@ of `Reference`, which follows the rows of a table or of a table of groups.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -85,6 +85,21 @@ class ReferenceRows(NetChangeView):
         return self.name
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRows(NetChangeView):
+    """The rows of a table that a trigger reads which does not compile."""
+
+    label: str
+
+    @property
+    def name(self) -> str:
+        return f"rows of {self.label} for triggers"
+
+    @property
+    def title(self) -> str:
+        return self.name
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """Previous values: the relation has the key, the positions from and to which an execution must
@@ -144,6 +159,9 @@ class TriggerFrontEnd(Protocol):
 
     def named(self, text: str) -> frozenset[str]:
         """The tables and views that a trigger names."""
+
+    def rows_read(self, text: str, query: str) -> Sequence[ReadRows]:
+        """What a trigger reads: its tables and views, or else those of the query."""
 
     def events(self, text: str) -> list[str]:
         """The events that a trigger waits for, as triplets (thesis, 4.2.3.2)."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -17,6 +18,7 @@ from harken.continual.trigger_conditions import (
     SIGNALS,
     CompiledLeaf,
     CompiledTrigger,
+    ReadRows,
     Reference,
     ReferenceRows,
     RowReading,
@@ -122,6 +124,18 @@ class SqlTriggers:
         hosts = {each: source_of_host(self._records, each) for each in names if "." in each}
         found = [tables.function(hosts.get(each) or each) for each in names]
         return frozenset(each.name for each in found if each is not None)
+
+    def rows_read(self, text: str, query: str) -> list[ReadRows]:
+        tables = _Tables("", "", self._catalog, self._records)
+        found = []
+        for name in sorted({*self.named(text), *(name for _, name in tables_of(query))}):
+            label = f"`{name}`"
+            with suppress(HarkenError):  # a view may lack the same function
+                node = statements(f"SELECT * FROM {label}")[0].node
+                rows, draft = tables.translate(node, label)
+                program = tables.watched(rows, draft, label, rows.columns)
+                found.append(ReadRows(program=program, label=label))
+        return found
 
     def events(self, text: str) -> list[str]:
         def key_of(name: str) -> tuple[str, ...]:
