@@ -29,8 +29,9 @@ from harken.api.loading import load
 from harken.api.notifications import Notifications
 from harken.api.prepared_statements import PreparedStatement
 from harken.api.programs import Programs, run_options
-from harken.api.python_functions import register_python
+from harken.api.python_functions import register_foreign
 from harken.api.rule_programs import RuleProgram
+from harken.api.sensors import Sensor
 from harken.api.service_configuration import Configuration
 from harken.api.signals import raise_signal
 from harken.api.sources import Sources, SourceStatus
@@ -335,7 +336,14 @@ class Database:
         return self._views.outboxes()
 
     @exclusive
-    def foreign(self, name: str, function: Callable[..., Any]) -> None:
+    def foreign(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        *,
+        active: bool = False,
+        every: datetime.timedelta | None = None,
+    ) -> Sensor | None:
         """Register a Python function as an AMOSQL function or procedure.
 
         It implements a function declared `as foreign`; otherwise its annotations are its signature,
@@ -343,8 +351,12 @@ class Database:
 
         If it replaces another implementation, stored results of views that call it are recomputed,
         and their monitors are notified, in a transaction like any other.
+
+        An `active` one is a sensor: the database stores what it last saw. Its changes are reported
+        by `changed(arguments, value)` of the sensor that is returned, or it is polled `every` so
+        often by `run_due`, and trigger what depends on it.
         """
-        register_python(self.internals, name, function)
+        return register_foreign(self, name, function, active, every)
 
     @exclusive
     def find_modules_in(self, *directories: str | os.PathLike[str]) -> None:

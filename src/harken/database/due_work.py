@@ -14,7 +14,7 @@ does not keep the rest from running.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -68,6 +68,9 @@ class Agenda:
 
     def register(self, work: DueWork) -> None:
         self._works.append(work)
+
+    def works(self) -> Iterator[DueWork]:
+        yield from self._works
 
     def next_due(self) -> datetime.datetime | None:
         """When `run` has something to do next."""

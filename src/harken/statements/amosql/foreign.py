@@ -118,8 +118,8 @@ def register_in_session(runtime: Runtime, name: str, python: Callable[..., Any])
             runtime.replaced[each.id] = python
             register(runtime, each, python)
         return
-    made = _session_function(name, python)
-    runtime.catalog.add_session_function(made)
+    made = signature_of(name, python)
+    runtime.catalog.addsignature_of(made)
     register(runtime, made, python)
 
 
@@ -204,7 +204,7 @@ def _decode(runtime: Runtime, type_: Type) -> Callable[[Any], Any]:
     return decoder(type_) or (lambda value: value)
 
 
-def _session_function(name: str, python: Callable[..., Any]) -> Function:
+def signature_of(name: str, python: Callable[..., Any]) -> Function:
     """The function that `db.foreign(name, python)` declares, from the annotations of the Python
     function."""
     made = Function(name, (), (), FunctionKind.FOREIGN, text=SESSION, language=PYTHON)
