@@ -6,7 +6,10 @@ Nothing here knows what a consumer is for.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
 
 from harken.calculus.clock import is_clock
 from harken.database.evaluation import decode_rows
@@ -139,6 +142,11 @@ class Reactions:
         while self.check_phase.has_received and self._record():
             self._check()
 
+    def check_now(self) -> None:
+        """The same in the middle of a transaction: rules act on what has become true so far, since
+        it began or since the last check. What is done after a commit is still done after it."""
+        self._check()
+
     def _record(self) -> bool:
         recorded = [consumer.record() for consumer in self._overriding["record"]]
         return any(recorded)
@@ -169,6 +177,18 @@ class Reactions:
     def tell(self) -> list[HarkenError]:
         consumers = self._overriding["tell"]
         return [error for consumer in consumers for error in consumer.tell()]
+
+    def before_rollback(self) -> list[Any]:
+        """What is to be done although the open transaction will be rolled back. After an interrupt
+        nobody looks, and what fails is not triggered."""
+        error = sys.exception()
+        is_open = self._runtime.engine.connection.in_transaction
+        if not is_open or not (error is None or isinstance(error, Exception)):
+            return []
+        with suppress(HarkenError):
+            consumers = self._overriding["before_rollback"]
+            return [each for consumer in consumers for each in consumer.before_rollback()]
+        return []
 
     def snapshot(self) -> CheckState:
         return self.check_phase.snapshot()

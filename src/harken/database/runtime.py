@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -34,6 +35,8 @@ class RuleSwitch(Protocol):
     def activate(self, name: str, arguments: tuple[Any, ...], priority: int) -> None: ...
 
     def deactivate(self, name: str, arguments: tuple[Any, ...]) -> None: ...
+
+    def record_decoupled(self, found: Any) -> None: ...
 
     def before_remaking(self, function: Function) -> None: ...
 
@@ -117,6 +120,10 @@ class Runtime:
     leave broken in between is looked at when all have changed (`statements.redefinition`)."""
     immediate_rules: bool = False
     """Whether any active rule acts after each statement."""
+    decoupled_rules: bool = False
+    """Whether any active rule acts also after a rollback."""
+    held_back: int = 0
+    """How many loops and actions of rules are running: immediate rules act at their end."""
     asked_rows: Callable[[str], Sequence[tuple[Any, ...]]] = lambda name: ()
     """The rows of a source without a mirror."""
     delta_claims: list[Claims] = field(default_factory=list)
@@ -136,6 +143,15 @@ class Runtime:
         self.secrets = Secrets(records, self.settings)
         self.permissions = Permissions(records, self.catalog)
         self.standing = StandingRelations(self.catalog, not self.engine.connection.read_only)
+
+    @contextmanager
+    def holding_back(self) -> Iterator[None]:
+        """In the block, the statements of procedures are no statements for immediate rules."""
+        self.held_back += 1
+        try:
+            yield
+        finally:
+            self.held_back -= 1
 
     def emit(
         self,

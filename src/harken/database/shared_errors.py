@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harken.errors import NameFault, SafetyFault, Span, nearest
+from harken.errors import IntegrityError, NameFault, SafetyFault, Span, nearest
 from harken.ir.schema import Function
 
 
@@ -25,4 +25,23 @@ def cannot_be_watched(function: Function, span: Span | None) -> SafetyFault:
         code="unsafe",
         span=span,
         hint="use the stored functions that it is computed from",
+    )
+
+
+def block_rolled_back() -> IntegrityError:
+    return IntegrityError(
+        "the block `with db.transaction()` was rolled back",
+        code="rolled-back",
+        hint="let this error pass, or raise one of your own, to leave the block",
+    )
+
+
+def statement_interrupted() -> IntegrityError:
+    return IntegrityError(
+        (
+            "a statement was interrupted during its rollback, so its whole transaction was rolled "
+            "back"
+        ),
+        code="rolled-back",
+        hint="start the transaction again",
     )

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from harken.database.actions import TransactionUndone
 from harken.database.reactions import Reactions
 from harken.database.runtime import Runtime
+from harken.database.shared_errors import block_rolled_back, statement_interrupted
 from harken.engines.protocol import SchemaVersions
 from harken.errors import HarkenError, IntegrityError, StorageError
 from harken.propagation.check_phase import CheckState
@@ -237,7 +238,7 @@ class Transactions:
         self._refuse_in_statement("rollback")
         if self._blocks:
             self._block_undone = True
-            raise _rolled_back()
+            raise block_rolled_back()
         if self._begun:
             self._rollback()
 
@@ -245,6 +246,7 @@ class Transactions:
         """Also after SQLite rolled back by itself, as it does when the disk is full."""
         if not self._begun and self._is_settled:
             return
+        decoupled = self._reactions.before_rollback() if self._runtime.decoupled_rules else []
         with self._settling() as must_rebuild:
             was_open = self._connection.in_transaction
             tables = self._connection.schema_versions() if was_open else None
@@ -258,6 +260,17 @@ class Transactions:
             self._undo(self._runtime.catalog.changed, tables, must_rebuild)
             self._reactions.after_transaction()
             self._keep_counter()
+        if decoupled:
+            self._act_decoupled(decoupled)
+
+    def _act_decoupled(self, triggered: list[Any]) -> None:
+        """Rules that act whatever becomes of the transaction do so after its rollback. Their errors
+        are recorded with their actions: the error that led to the rollback must be told."""
+        with suppress(HarkenError):
+            record = self._runtime.rules.record_decoupled
+            self._in_own_transaction(lambda: record(triggered))
+            for _ in self._reactions.act_later(self._in_own_transaction):
+                pass
 
     def _notice_loss(self) -> None:
         """SQLite rolled back the transaction in a statement of the fast path, which does not check;
@@ -266,7 +279,7 @@ class Transactions:
             was_open = self._connection.in_transaction
             self._rollback()
             if was_open:
-                raise _interrupted()
+                raise statement_interrupted()
         elif self._begun and not self._connection.in_transaction:
             self._rollback()
 
@@ -416,7 +429,7 @@ class Transactions:
     def _check_block(self) -> None:
         """A block whose transaction is gone must not end as if it had been committed."""
         if self._block_undone or not self.active:
-            raise _rolled_back()
+            raise block_rolled_back()
 
     @contextmanager
     def text(self) -> Iterator[None]:
@@ -477,22 +490,3 @@ class Transactions:
         self._runtime.catalog.reload()
         self._runtime.engine.indexes.reload()
         self._reactions.synchronise()
-
-
-def _rolled_back() -> IntegrityError:
-    return IntegrityError(
-        "the block `with db.transaction()` was rolled back",
-        code="rolled-back",
-        hint="let this error pass, or raise one of your own, to leave the block",
-    )
-
-
-def _interrupted() -> IntegrityError:
-    return IntegrityError(
-        (
-            "a statement was interrupted during its rollback, so its whole transaction was rolled "
-            "back"
-        ),
-        code="rolled-back",
-        hint="start the transaction again",
-    )

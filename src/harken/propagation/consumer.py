@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from harken.errors import HarkenError
 from harken.maintenance.watched import WatchedView
@@ -105,6 +105,10 @@ class Consumer:
         """Record what must be done after the commit. Anything recorded is itself a change, and the
         check phase runs again. Called only if a consumer has received anything."""
         return False
+
+    def before_rollback(self) -> list[Any]:
+        """What is to be done although the transaction will be rolled back."""
+        return []
 
     def before_commit(self) -> None:
         """Record in the transaction which actions ran."""

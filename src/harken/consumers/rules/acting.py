@@ -63,7 +63,8 @@ class Acting:
                 deleted = later or self._runtime.objects.deletions != deletions
                 if deleted and self._is_gone(row):
                     continue
-                action.run(self._runtime, frame_of(row))
+                with self._runtime.holding_back():
+                    action.run(self._runtime, frame_of(row))
         except RollbackRequest:
             raise RuleRollback(rule.name, self._runtime.show_rows(rows)) from None
         except HarkenError as error:

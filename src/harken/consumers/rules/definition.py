@@ -28,6 +28,10 @@ from harken.maintenance.strategies import Strategy
 from harken.maintenance.watched import WatchedView
 
 NO_EVENTS = OneOf(())
+DETACHED, DECOUPLED = "detached", "decoupled"
+AFTER_TRANSACTION = (DETACHED, DECOUPLED)
+"""The couplings of rules that act after the transaction that triggers them, each activation in one
+of its own: if that was committed, or in any case."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,3 +203,14 @@ def _read(number: int, found: Row) -> Recorded:
             code="bad-value",
             hint=f"the column tuples of {NAME} must not be changed; discard the action",
         ) from error
+
+
+def not_done(number: int, error: HarkenError, prefix: str) -> HarkenError:
+    """The error of a detached action, as reported to whoever ran it."""
+    error.message = f"{prefix}detached action {number} failed: {error.message}"
+    error.hint = (
+        "it is recorded in detached_actions: fix the cause and retry it with "
+        f"db.retry_actions([{number}]) or `harken actions retry {number}`, or discard it "
+        f"with db.discard_actions([{number}])"
+    )
+    return error

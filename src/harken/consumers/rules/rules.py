@@ -16,8 +16,15 @@ from typing import Any
 from harken.consumers.rules.acting import Acting
 from harken.consumers.rules.composed_rules import ComposedRules
 from harken.consumers.rules.conflict_set import Activation, ConflictSet, ConflictState, Key
-from harken.consumers.rules.definition import CompiledRule, Rule, RuleCompiler, TimeEvent
-from harken.consumers.rules.detached import DetachedActions, Recorded
+from harken.consumers.rules.definition import (
+    AFTER_TRANSACTION,
+    DECOUPLED,
+    CompiledRule,
+    Rule,
+    RuleCompiler,
+    TimeEvent,
+)
+from harken.consumers.rules.detached import DetachedActions, Recorded, not_done
 from harken.consumers.rules.failure_news import tell_recovery
 from harken.consumers.rules.reactivated import Reactivated
 from harken.database.dependency_order import dependents_in_order, names_below
@@ -32,6 +39,7 @@ from harken.propagation.check_phase import CheckPhase
 from harken.propagation.consumer import Consumer, InOwnTransaction, PendingAction
 from harken.propagation.network import Network
 from harken.propagation.wave import ViewChange
+from harken.values.rows import Row
 
 AFTER_COMMIT = "the transaction is committed, but "
 """How the error of a detached action starts when the commit that triggered it reports it."""
@@ -176,6 +184,7 @@ class Rules(Consumer):
         with suppress(HarkenError):  # what the action lacks, it tells when it acts
             compiled.keep_histories()
         self._runtime.immediate_rules |= compiled.rule.coupling == "immediate"
+        self._runtime.decoupled_rules |= compiled.rule.coupling == DECOUPLED
 
     def watched(self) -> list[CompiledRule]:
         """The active rules."""
@@ -201,6 +210,7 @@ class Rules(Consumer):
             self._refresh(name)
         couplings = {compiled.rule.coupling for compiled in self.watched()}
         self._runtime.immediate_rules = "immediate" in couplings
+        self._runtime.decoupled_rules = DECOUPLED in couplings
 
     def _refresh(self, name: str) -> None:
         """Bring the node of an active rule up to date. A rule that cannot be compiled here, perhaps
@@ -342,7 +352,7 @@ class Rules(Consumer):
     def _act(self, activation: Activation) -> None:
         self.acting.act(activation, self._conflicts.take(activation.key))
 
-    def _choose(self, coupling: str) -> Activation | None:
+    def _choose(self, *couplings: str) -> Activation | None:
         """The most urgent activation in the conflict set; deactivated ones are removed."""
         waiting = self._conflicts.waiting()
         if not waiting:
@@ -352,7 +362,7 @@ class Rules(Consumer):
             activation = self._activation(key)
             if activation is None:
                 self._conflicts.drop(key)
-            elif activation.rule.rule.coupling == coupling and self._conflicts.gained(key):
+            elif activation.rule.rule.coupling in couplings and self._conflicts.gained(key):
                 triggered.append(activation)
         return min(triggered, key=lambda a: (-a.priority, a.sequence), default=None)
 
@@ -395,7 +405,7 @@ class Rules(Consumer):
         """Detached rules act after the commit that triggers them. Their actions are recorded in the
         transaction."""
         found = False
-        while (chosen := self._choose("detached")) is not None:
+        while (chosen := self._choose(*AFTER_TRANSACTION)) is not None:
             if len(self._recorded) >= self._check_phase.limit:
                 raise self._check_phase.never_settles([name for _, name in self._recorded])
             if not self.detached.is_declared:
@@ -405,6 +415,27 @@ class Rules(Consumer):
             self._recorded.append((self.detached.record(chosen, rows), chosen.name))
             found = True
         return found
+
+    def before_rollback(self) -> list[tuple[Activation, list[Row]]]:
+        """What decoupled rules are to act on, although the transaction is rolled back."""
+        self._check_phase.propagate()
+        self._is_checking = True
+        try:
+            self.begin_check()
+            self.next_action(DECOUPLED)  # looks at events, and lets nobody act
+            found = []
+            while (chosen := self._choose(DECOUPLED)) is not None:
+                found.append((chosen, self._conflicts.take(chosen.key)))
+            return found
+        finally:
+            self._is_checking = False
+
+    def record_decoupled(self, found: Sequence[tuple[Activation, list[Row]]]) -> None:
+        """In a transaction of its own, after the rollback: their actions wait to be carried out."""
+        for activation, rows in found:
+            if activation.name in self._runtime.catalog.rules:
+                number = self.detached.record(activation, rows)
+                self._recorded.append((number, activation.name))
 
     def after_commit(self) -> None:
         if self._recorded:
@@ -430,7 +461,7 @@ class Rules(Consumer):
                 for number in due:
                     failure = self._act_detached(number, acted, run)
                     if failure is not None:
-                        yield _not_done(number, failure, self._prefix)
+                        yield not_done(number, failure, self._prefix)
         finally:
             self._due = []
             self._prefix = AFTER_COMMIT
@@ -466,14 +497,3 @@ class Rules(Consumer):
             )
         activation = Activation(rule, recorded.arguments, 0, 0)
         self.acting.act(activation, recorded.rows.rows, later=True)
-
-
-def _not_done(number: int, error: HarkenError, prefix: str) -> HarkenError:
-    """The error of a detached action, as reported to whoever ran it."""
-    error.message = f"{prefix}detached action {number} failed: {error.message}"
-    error.hint = (
-        "it is recorded in detached_actions: fix the cause and retry it with "
-        f"db.retry_actions([{number}]) or `harken actions retry {number}`, or discard it "
-        f"with db.discard_actions([{number}])"
-    )
-    return error

@@ -125,7 +125,7 @@ def _inner(statements: tuple[Any, ...]) -> tuple[Any, ...]:
 
 _OPTIONS = (
     ("STRICT", "NERVOUS", "PATIENT"),
-    ("DEFERRED", "IMMEDIATE", "DETACHED"),
+    ("DEFERRED", "IMMEDIATE", "DETACHED", "DECOUPLED"),
     ("ON",),
 )
 
@@ -287,15 +287,10 @@ class Builder:
 
     @_spanned
     def event_and(self, span: Span, parts: list[Any]) -> Node:
-        return event_syntax.joined("and", parts, span)
+        operator = "or" if parts[1] == "," else parts[1].lower()
+        return event_syntax.joined(operator, parts, span)
 
-    @_spanned
-    def event_then(self, span: Span, parts: list[Any]) -> Node:
-        return event_syntax.joined("then", parts, span)
-
-    @_spanned
-    def event_or(self, span: Span, parts: list[Any]) -> Node:
-        return event_syntax.joined("or", parts, span)
+    event_then = event_or = event_and
 
     @_spanned
     def event_within(self, span: Span, parts: list[Any]) -> Node:
@@ -418,6 +413,10 @@ class Builder:
     @_spanned
     def rollback(self, span: Span, parts: list[Any]) -> Node:
         return syntax.Rollback(span=span)
+
+    @_spanned
+    def check(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.Check(span=span)
 
     @_spanned
     def query(self, span: Span, parts: list[Any]) -> Node:

@@ -359,6 +359,11 @@ class Commit(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Check(Node):
+    """Rules are checked now, as before a commit."""
+
+
+@dataclass(frozen=True, slots=True)
 class Rollback(Node):
     pass
 
@@ -387,4 +392,5 @@ Statement: TypeAlias = (
     | Return
     | Commit
     | Rollback
+    | Check
 )

@@ -112,6 +112,8 @@ class Builder:
                 return self._return(node, scope)
             case syntax.Rollback():
                 return steps.Rollback()
+            case syntax.Check():
+                return steps.CheckRules()
             case syntax.Activate() | syntax.Deactivate():
                 return self._activation(node, scope)
         if self._function is None:

@@ -119,7 +119,7 @@ def register_in_session(runtime: Runtime, name: str, python: Callable[..., Any])
             register(runtime, each, python)
         return
     made = signature_of(name, python)
-    runtime.catalog.addsignature_of(made)
+    runtime.catalog.add_session_function(made)
     register(runtime, made, python)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 
-from harken.consumers.rules.definition import CompiledRule, Rule, TimeEvent
+from harken.consumers.rules.definition import AFTER_TRANSACTION, CompiledRule, Rule, TimeEvent
 from harken.consumers.rules.rules import Rules
 from harken.database.catalog import Catalog
 from harken.database.dependency_order import dependents_in_order
@@ -86,7 +86,7 @@ def create_rule(runtime: Runtime, rules: Rules, node: syntax.CreateRule, text: s
             hint="write an event, as in on updated(f), or leave `patient` out",
         )
     rules.composed.make_room(compiled, [event.is_of_data for event in node.events])
-    if rule.coupling == "detached":
+    if rule.coupling in AFTER_TRANSACTION:
         rules.detached.declare()
     runtime.engine.create(rule.activations)
     oid = catalog.add_rule(rule.name, text, rule.parameters, compiled.dependencies)

@@ -20,7 +20,7 @@ from harken.database.prefetch import prefetched
 from harken.database.runtime import CALL_DEPTH, Runtime
 from harken.engines.foreign_calls import call as call_python
 from harken.engines.foreign_calls import stored_rows
-from harken.errors import EvaluationError, ValueFault
+from harken.errors import EvaluationError, IntegrityError, ValueFault
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.amosql.overload_resolution import Argument, resolve
 from harken.stack import room_for
@@ -312,8 +312,12 @@ class Block:
     steps: tuple[CompiledStep, ...]
 
     def run(self, runtime: Runtime, frame: Frame) -> None:
+        """Immediate rules act after each statement of a block, also in a procedure. In a loop, and
+        in the action of a rule, they wait for its end."""
         for step in self.steps:
             step.run(runtime, frame)
+            if runtime.immediate_rules and not runtime.held_back:
+                runtime.reactions.after_statement()
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,10 +345,11 @@ class ForEach:
         def frame_of(row: tuple[Any, ...]) -> Frame:
             return replace(frame, locals={**outside, **dict(zip(self.names, row, strict=True))})
 
-        for row in prefetched(runtime, self.body, self.rows.rows(frame), frame_of):
-            limits.check()
-            frame.locals.update(zip(self.names, row, strict=True))
-            self.body.run(runtime, frame)
+        with runtime.holding_back():
+            for row in prefetched(runtime, self.body, self.rows.rows(frame), frame_of):
+                limits.check()
+                frame.locals.update(zip(self.names, row, strict=True))
+                self.body.run(runtime, frame)
         for name in self.names:
             frame.locals.pop(name, None)
             if name in outside:
@@ -374,6 +379,18 @@ class ChangeActivation:
                 runtime.rules.deactivate(self.rule, row)
             else:
                 runtime.rules.activate(self.rule, row, self.priority)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRules:
+    def run(self, runtime: Runtime, frame: Frame) -> None:
+        if runtime.held_back:
+            raise IntegrityError(
+                "rules are not checked in a loop or in the action of a rule",
+                code="transaction",
+                hint="write `check` between statements",
+            )
+        runtime.reactions.check_now()
 
 
 @dataclass(frozen=True, slots=True)
