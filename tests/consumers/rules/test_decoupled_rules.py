@@ -53,7 +53,8 @@ def test_after_a_block_that_raises(db: Database) -> None:
 
 def test_a_failing_action_is_recorded_and_the_first_error_told(db: Database) -> None:
     db.amosql("""
-        create rule fails() decoupled as for each item i when quantity(i) < 10 do set quantity(i) = 500;
+        create rule fails() decoupled as for each item i when quantity(i) < 10
+            do set quantity(i) = 500;
         activate fails(); commit;
     """)
     db.amosql("set quantity(:pen) = 1; rollback;")
