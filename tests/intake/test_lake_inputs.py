@@ -10,6 +10,7 @@ import pytest
 from deltalake import write_deltalake
 
 import harken
+from harken.database.permissions import Role, User
 from tests.harness.toy_sources import ToyKind
 
 
@@ -82,3 +83,17 @@ def test_what_is_no_source_is_said(text: str) -> None:
     with harken.connect(":memory:") as db, pytest.raises(harken.HarkenError) as found:
         db.sql(text)
     assert found.value.hint
+
+
+def test_a_user_sees_the_sources_that_may_be_read(place: Path, toy: ToyKind) -> None:
+    toy.table("a", [(1, "pen")])
+    toy.table("b", [(1, "pen")])
+    with harken.connect(str(place / "a.db")) as db:
+        for name in ("a", "b"):
+            db.source(name, "toy", table=name)
+        db.sql("GRANT SELECT ON a TO ann")
+        with db.acting_as(User("ann", Role.READER)):
+            assert [row[0] for row in db.sql("SHOW SOURCES").rows] == ["a"]
+            for text in ("DESCRIBE SOURCE a", "REFRESH SOURCE a", "DROP SOURCE a"):
+                with pytest.raises(harken.HarkenError):
+                    db.sql(text)

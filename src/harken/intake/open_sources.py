@@ -214,6 +214,7 @@ class OpenSources:
             database=f"{engine.numbers.get(IDENTITY) or 0:x}",
             allow_private_addresses=settings["allow_private_addresses"],
             allowed_roots=tuple(settings["source_roots"]),
+            redacted=self._runtime.secrets.redacted,
             known=known,
         )
 

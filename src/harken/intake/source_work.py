@@ -107,9 +107,9 @@ class SourceWork:
                 tuple(key_candidates(rows)),
                 rows.slice(0, SAMPLE),
                 rows.num_rows,
-                opened.capture,
-                opened.why,
-                dict(reading.set_aside),
+                layout.capture,
+                layout.why,
+                self.intake.shown(reading.set_aside),
             )
         finally:
             source.close()
@@ -228,9 +228,9 @@ class SourceWork:
             read=now,
             changed=now,
             rows=count,
-            why=set_aside_text(reading.set_aside),
+            why=set_aside_text(self.intake.shown(reading.set_aside)),
             what_to_do=MEND if reading.set_aside else "",
-            set_aside=dict(reading.set_aside),
+            set_aside=self.intake.shown(reading.set_aside),
             token=token,
         )
         record = replace(_record_of(prepared), progress=progress)
@@ -260,13 +260,13 @@ class SourceWork:
         now = stored_moment(intake.now)
         progress = replace(
             in_state(progress, State.PAUSED if record.is_paused else State.OK, now),
-            why=set_aside_text(reading.set_aside),
+            why=set_aside_text(self.intake.shown(reading.set_aside)),
             what_to_do=MEND if reading.set_aside else "",
             attempts=0,
             read=now,
             changed=now,
             rows=count,
-            set_aside=dict(reading.set_aside),
+            set_aside=self.intake.shown(reading.set_aside),
             offered=offered(prepared.layout, reading, prepared.source),
             token=token,
         )

@@ -127,14 +127,14 @@ class Intake:
             read=now,
             position=reading.position,
             rows=after.num_rows,
-            set_aside=dict(reading.set_aside),
+            set_aside=self.shown(reading.set_aside),
             changed=now if changed else record.progress.changed,
             offered=offered(record.layout, reading, source),
-            why=set_aside_text(reading.set_aside),
+            why=set_aside_text(self.shown(reading.set_aside)),
             what_to_do=MEND if reading.set_aside else "",
             token="" if record.layout.followed else self._last.keep(name, after),
         )
-        told = _newly_set_aside(record, reading)
+        told = _newly_set_aside(record, self.shown(reading.set_aside))
         return Taken(
             name,
             State.OK,
@@ -178,6 +178,11 @@ class Intake:
             return FOLLOWED
         return now + int(record.definition.every * 1_000_000)
 
+    def shown(self, parts: Mapping[str, str]) -> dict[str, str]:
+        """Parts that were set aside, without secrets."""
+        redacted = self._runtime.secrets.redacted
+        return {redacted(part): redacted(why) for part, why in parts.items()}
+
     def _now(self) -> int:
         return stored_moment(self._runtime.engine.connection.now())
 
@@ -208,10 +213,10 @@ def set_aside_text(parts: Mapping[str, str]) -> str:
     return f"set aside: {', '.join(names[:MOST_NAMED])}{more}"
 
 
-def _newly_set_aside(record: SourceRecord, reading: Reading) -> str:
+def _newly_set_aside(record: SourceRecord, parts: Mapping[str, str]) -> str:
     """What is told once: parts that could be read before, or fail for another reason."""
     known = record.progress.set_aside
-    new = {part: why for part, why in reading.set_aside.items() if known.get(part) != why}
+    new = {part: why for part, why in parts.items() if known.get(part) != why}
     for part, why in list(new.items())[:MOST_NAMED]:
         logger.warning("%s of the source %s is set aside: %s", part, record.name, why)
     return set_aside_text(new)

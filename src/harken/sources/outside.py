@@ -127,6 +127,8 @@ class Context:
     allowed_roots: tuple[str, ...] | None = None
     """Directories that files may be read from; None allows all."""
     agent: str = "Harken"
+    redacted: Callable[[str], str] = str
+    """A text without the secrets that were read, for rows and messages that name an address."""
     known: OutsideSchema | None = None
     """The columns of the mirror, if there is one. A kind that infers types keeps to these, so that
     a column of whole numbers does not change its type with the first fraction: a value that does

@@ -144,3 +144,20 @@ def test_a_domain_reads_with_the_rights_of_its_owner(path: str) -> None:
             for text in ("DROP DOMAIN d", "ALTER DOMAIN d UNAVAILABLE skip"):
                 with pytest.raises(harken.HarkenError):
                     db.sql(text)
+
+
+def test_a_content_trigger_speaks_of_the_domain(db: harken.Database) -> None:
+    """The thesis, section 4.2.3.2: keyword CONTAINS 'Java' OR keyword CONTAINS 'JDBC', where
+    keyword is the title and the abstract."""
+    db.sql(
+        "CREATE CONTINUAL QUERY news AS SELECT keyword FROM library "
+        "TRIGGER WHEN library.keyword CONTAINS 'Rust' OR library.keyword CONTAINS 'JDBC' "
+        "DELIVER INSERTED"
+    )
+    db.sql("INSERT INTO paper VALUES (3, 'Tea', 'and rum', 2000)")
+    db.run_due()
+    assert len(db.continual("news").history()) == 1
+    db.sql("UPDATE paper SET abstract = 'by JDBC' WHERE id = 3")
+    db.run_due()
+    done = max(db.continual("news").history(), key=lambda each: each.execution)
+    assert (done.event, done.inserted) == ("content", 1)

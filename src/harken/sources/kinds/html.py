@@ -12,7 +12,7 @@ nothing where it must find something is a fault that names it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin
@@ -85,6 +85,8 @@ class HtmlParser:
     encoding: str | None
     is_new: bool
     """Is there no mirror yet? Then a selector that finds nothing is likely a mistake in it."""
+    redacted: Callable[[str], str]
+    """An address without the secrets in it."""
 
     def __call__(self, document: Document) -> Parsed:
         text = document.text(self.encoding, _charsets(document.body))
@@ -100,7 +102,7 @@ class HtmlParser:
         if page.body is None:
             raise SourceFault(f"{document.name} has no content", code="source-suspect")
         title = text_of(page.css_first("title"))
-        return Parsed(WHOLE_PAGE, [(document.address, title, text_of(page.body))])
+        return Parsed(WHOLE_PAGE, [(self.redacted(document.address), title, text_of(page.body))])
 
     # --- by selectors ---
 
@@ -365,6 +367,7 @@ def _parser(options: Mapping[str, Any], context: Context) -> HtmlParser:
         options["when_empty"],
         options["encoding"],
         context.known is None,
+        context.redacted,
     )
 
 

@@ -18,6 +18,7 @@ from harken.lang.sql.continual_statements import Continual
 from harken.lang.sql.domain_statements import DomainStatement, domain_words
 from harken.lang.sql.grant_statements import Granting
 from harken.lang.sql.parser import Statement
+from harken.lang.sql.source_statements import SourceStatement, SourceWords
 
 WORDS = (exp.Transaction, exp.Commit, exp.Rollback, exp.Show, exp.Describe, Granting)
 """Statements whose own code looks at permissions, or that need none. SHOW lists what may be read;
@@ -44,6 +45,8 @@ def check_permitted(runtime: Runtime, statement: Statement) -> None:
             _check_definition(runtime, statement)
         case DomainStatement():
             _check_domain(runtime, statement)
+        case SourceStatement(args={"this": SourceWords(verb="show")}):
+            return  # it lists what may be read
         case _:
             permissions.check_role(Role.OPERATOR, "this statement", statement.span)
 

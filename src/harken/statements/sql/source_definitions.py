@@ -351,9 +351,14 @@ class SourceDefinitions:
 
     def _show(self) -> None:
         rows = [self._row(each) for each in self._sources.records.all()]
-        rows += self._inputs()
+        rows = [each for each in [*rows, *self._inputs()] if self._may_see(each[0])]
         names = tuple(name for name, _ in LISTED)
         self._runtime.emit("rows", names, rows, tuple(type_ for _, type_ in LISTED))
+
+    def _may_see(self, name: str) -> bool:
+        permissions = self._runtime.permissions
+        function = SqlTables(self._runtime.catalog).function(name)
+        return permissions.user is None or (function is not None and permissions.may_see(function))
 
     def _inputs(self) -> list[tuple[Any, ...]]:
         """The inputs in the lake, which steps read."""

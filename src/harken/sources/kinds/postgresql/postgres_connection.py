@@ -157,6 +157,7 @@ def told(place: Place) -> Iterator[None]:
 
 def fault(place: Place, error: psycopg.Error) -> SourceFault:
     said = (error.diag.message_primary or str(error)).strip().splitlines()
+    said = [each for each in said if not each.startswith("\t")]  # questions of libpq
     what = f"{place.host or 'the server'}: {said[-1] if said else type(error).__name__}"
     if isinstance(error, errors.InsufficientPrivilege):
         return SourceFault(
