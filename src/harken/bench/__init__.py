@@ -23,6 +23,7 @@ has the views of `sql` over tables in the lake, against Spark; `sql-lake-sweep` 
 `closure-lake` is about a recursive view over a graph in the lake, against recomputing it.
 `subscribers-served` has the subscribers as clients of `harken serve`. `statements-profile` says
 where the time of one statement goes. `outbox` sends messages to a mail server and a webhook here.
+`cq-lake` has continual queries over a table of millions of rows in the lake, against running them.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from typing import Any
 from harken.bench import (
     closure,
     closure_lake,
+    continual_lake,
     continual_ticks,
     counting,
     lake,
@@ -84,6 +86,7 @@ BENCHMARKS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProx
 PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType(
     {
         "closure-lake": closure_lake.figures,
+        "cq-lake": continual_lake.figures,
         "outbox": outbox.figures,
         "inventory-small": partial(monitoring.figures, only=(1, 2, 3)),
         "inventory-large": partial(monitoring.figures, only=(4, 5, 6, 7)),

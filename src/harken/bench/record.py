@@ -58,6 +58,7 @@ PUBLISHED = (
     Run("closure-lake"),
     Run("counting"),
     Run("cq"),
+    Run("cq-lake"),
     Run("serve"),
     Run("waves"),
     Run("statements"),
