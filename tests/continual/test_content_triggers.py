@@ -485,3 +485,39 @@ def test_a_predicate_in_python(watched: Watched) -> None:
     watched.db = watched.connect()
     with pytest.raises(harken.HarkenError, match="alarming"):
         watched.sql("ALTER CONTINUAL QUERY q TRIGGER WHEN alarming(stock.price)")
+
+
+def test_count_is_of_the_table_of_the_query(watched: Watched) -> None:
+    watched.sql("CREATE CONTINUAL QUERY q AS SELECT symbol FROM stock TRIGGER WHEN COUNT(*) > 2")
+    assert watched.run() == []
+    watched.sql("INSERT INTO stock VALUES ('SAP', 'SAP', 1)")
+    assert [each.inserted for each in watched.run()] == [[("SAP",)]]
+    with pytest.raises(harken.HarkenError, match="does not say of which table"):
+        watched.sql(
+            "CREATE CONTINUAL QUERY p AS SELECT a.symbol FROM stock a, stock b "
+            "TRIGGER WHEN COUNT(*) > 2"
+        )
+
+
+def test_a_deleted_row_is_shown_as_it_was_at_the_last_execution(watched: Watched) -> None:
+    watched.sql("CREATE CONTINUAL QUERY q AS SELECT symbol FROM stock TRIGGER ON DELETE OF stock")
+    watched.sql("UPDATE stock SET price = 7 WHERE symbol = 'IBM'")
+    watched.sql("INSERT INTO stock VALUES ('NEW', 'New', 1)")
+    watched.sql("DELETE FROM stock WHERE symbol = 'IBM'; DELETE FROM stock WHERE symbol = 'NEW'")
+    (done,) = watched.run()
+    rows = {row["symbol"]: (row["company"], row["price"]) for row in done.cause.rows}
+    assert rows == {"IBM": ("IBM", 100.0), "NEW": (None, None)}
+
+
+def test_a_condition_on_the_table_of_the_query_and_another_delivers_what_came(
+    watched: Watched,
+) -> None:
+    watched.sql("CREATE TABLE weather (place STRING PRIMARY KEY, sun INT)")
+    watched.sql(
+        "CREATE CONTINUAL QUERY q AS SELECT symbol FROM stock "
+        "TRIGGER WHEN price > 200 AND weather.sun > 5 NOTIFY OUT"
+    )
+    watched.sql("UPDATE stock SET price = 300 WHERE symbol = 'IBM'")
+    watched.sql("INSERT INTO weather VALUES ('Oslo', 9)")
+    assert [each.outcome for each in watched.run()] == ["unchanged"]
+    assert len(watched.messages()) == 1  # nothing came: only the first message

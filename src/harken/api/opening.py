@@ -108,6 +108,7 @@ def _assemble(runtime: Runtime) -> Internals:
     content.queries = ContentQueries(continual)
     continual.kinds.register(content)
     continual.kinds.read_again = content.reads_again
+    continual.kinds.content_mentions = content.mentioned
     continual.raise_signal = content.signal
     continual.trigger_problem = content.problem_of
     continual.answers.triggered = content.triggered

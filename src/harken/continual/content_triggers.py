@@ -112,6 +112,16 @@ class ContentTriggers(Consumer):
     def relations(self, trigger: object) -> frozenset[str]:
         return self._front_end.named(str(trigger))
 
+    def mentioned(self, query: InstalledQuery) -> frozenset[str]:
+        """The tables and views that the trigger of a query reads."""
+        trigger = event_of(query.clauses.trigger)
+        if not isinstance(trigger, ContentTrigger):
+            return frozenset()
+        waiting = self._waiting.get(query.number)
+        if waiting is not None and waiting.text == trigger.text:
+            return waiting.trigger.mentions
+        return self._front_end.compile(trigger.text, query.clauses.query).mentions
+
     def explained(self, query: InstalledQuery) -> list[str]:
         """The events that it waits for, and how many queries share each of its conditions."""
         lines = [f"triggered {query.clauses.trigger}", "events:"]

@@ -74,7 +74,7 @@ class Executor:
         given = query.clauses.deliver
         if given is not None:
             return given
-        read = self._kinds.of(query.clauses.trigger).relations(query.clauses.trigger)
+        read = self._kinds.mentioned(query)
         compiled = self._answers.compiled(query)
         own = compiled.mentions | set(compiled.sources)
         return COMPLETE if read and read.isdisjoint(own) else INSERTED

@@ -7,7 +7,7 @@ of a row that is gone, those at the last execution.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from harken.continual.trigger_conditions import (
     CompiledLeaf,
@@ -23,6 +23,7 @@ from harken.ir.clauses import Program
 from harken.planner.prepare import prepare
 from harken.values.rows import Row
 
+Names: TypeAlias = Sequence[str]
 MOST_PLANS = 500
 """How many plans that read rows a session keeps."""
 
@@ -59,12 +60,13 @@ class FiredRows:
             width = len(reading.key_types)
             part = key[start : start + width]
             start += width
-            for name, value in self._row(leaf, reading, number, part).items():
+            names = leaf.names[start - width : start]
+            for name, value in self._row(leaf, reading, number, part, names).items():
                 found.setdefault(name, value)
         return found
 
     def _row(
-        self, leaf: CompiledLeaf, reading: RowReading, number: int, key: Row
+        self, leaf: CompiledLeaf, reading: RowReading, number: int, key: Row, key_names: Names
     ) -> dict[str, Any]:
         catalog = self._runtime.catalog
         types = tuple(each.type for each in reading.columns)
@@ -74,6 +76,9 @@ class FiredRows:
         if not rows and reading.was is not None:
             query = self._query(leaf, f"was {reading.alias}", reading.was)
             rows = query.rows((number, *values))
+        if not rows and leaf.kind == "events":  # it came and went since the last execution
+            gone = dict.fromkeys(names) | dict(zip(key_names, values, strict=True))
+            return _shown(names, [gone[name] for name in names])
         if not rows:
             return {}
         shown = decode_rows([rows[0][: len(types)]], types, catalog.home)[0]

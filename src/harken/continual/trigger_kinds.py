@@ -94,6 +94,9 @@ class Kinds:
         self._kinds: list[TriggerKind] = []
         self.read_again: Callable[[str], Trigger | None] = lambda text: None
         """A trigger that is stored, if another one that differs in constants was read before."""
+        self.content_mentions: Callable[[InstalledQuery], frozenset[str]] = lambda _: frozenset()
+        """The tables that a content trigger reads, also those that its columns belong to without
+        saying so."""
 
     def register(self, kind: TriggerKind) -> None:
         self._kinds.append(kind)
@@ -114,6 +117,11 @@ class Kinds:
         except HarkenError:
             return False
         return not isinstance(found, OnSchedule | OnRequest)
+
+    def mentioned(self, query: InstalledQuery) -> frozenset[str]:
+        """The tables and views that the trigger of a query reads."""
+        trigger = query.clauses.trigger
+        return self.content_mentions(query) or self.of(trigger).relations(trigger)
 
     def of(self, trigger: Trigger) -> TriggerKind:
         return next(kind for kind in self._kinds if kind.owns(trigger))

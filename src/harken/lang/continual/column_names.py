@@ -62,6 +62,20 @@ class ColumnNames:
         """A table that a clause names; its alias."""
         return self._source(name, None, span)
 
+    def use_default(self, span: Span) -> None:
+        """A test that names no column, as COUNT(*) does, is about the table of the query."""
+        if self.found.sources:
+            return
+        if len(self._defaults) != 1:
+            raise TypeFault(
+                "COUNT(*) does not say of which table",
+                code="ambiguous",
+                span=span,
+                hint="name a column: COUNT(table.column), or GROUP BY table.column",
+            )
+        (alias,) = self._defaults
+        self._source(alias, None, span)
+
     # --- expressions -----------------------------------------------------------------------
 
     def _resolved(self, node: exp.Expr) -> exp.Expr:

@@ -165,6 +165,8 @@ class ConditionLeaves:
         test = names.resolve(group.test)
         where = None if group.where is None else names.resolve(group.where)
         by = tuple(names.resolve(each) for each in group.by)
+        if aggregates_of(test):
+            names.use_default(group.span)
         restrictions = names.found.restrictions
         if where is not None and aggregates_of(where):
             raise LanguageError(

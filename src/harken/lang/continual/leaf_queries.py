@@ -183,7 +183,9 @@ class LeafQueries:
             watched = [column(each, alias) for each in names]
         holds = exp.Coalesce(this=exp.Paren(this=test), expressions=[FALSE.copy()])
         query = self._select(exp.Boolean(this=True), {}, [*watched, holds])
-        return self._leaf(LeafKind.EVENTS, query, constants, [], kinds)
+        # A deleted row is shown with the values that it had at the last execution.
+        shown = [alias] if "DELETE" in kinds and self._sources[alias].has_key else []
+        return self._leaf(LeafKind.EVENTS, query, constants, shown, kinds)
 
     def signal(self, table: str, name: str) -> LeafQuery:
         """A row of the table of signals, whose second column rises with each signal."""
