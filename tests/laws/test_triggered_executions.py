@@ -70,6 +70,8 @@ def part_of(chance: Random) -> sim.Part:
         case "tree":
             parts = tuple(simple(chance) for _ in range(chance.choice((2, 2, 3))))
             made = chance.choice((sim.Sequence, sim.Sequence, sim.All, sim.AnyOf, sim.Else))
+            if made is sim.AnyOf:  # conditions of the same rows would be one condition
+                parts = (rows(chance), chance.choice((other_rows, groups, events))(chance))
             ends = made in (sim.Sequence, sim.All) and chance.random() < 0.4
             return made(parts, chance.choice(MINUTES) if ends else None)
         case "held":

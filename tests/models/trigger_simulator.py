@@ -191,7 +191,7 @@ class Together(Part):
     parts: tuple[Part, ...]
 
     def __post_init__(self) -> None:
-        self.text = " AND ".join(each.text for each in self.parts)
+        self.text = " AND ".join(f"({each.text})" for each in self.parts)
 
     def reads(self) -> set[str]:
         return set().union(*(each.reads() for each in self.parts))
