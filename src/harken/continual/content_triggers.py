@@ -15,12 +15,11 @@ the end of the transaction.
 from __future__ import annotations
 
 import datetime
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from harken.continual.event_looks import Fired, Look, News, clear_progress
+from harken.continual.event_looks import Fired, Look, News, clear_progress, news_of
 from harken.continual.event_states import EventState, EventStates
 from harken.continual.fired_rows import FiredRows
 from harken.continual.reference_values import ReferenceValues
@@ -33,7 +32,6 @@ from harken.continual.trigger_conditions import (
     TriggerFrontEnd,
     WatchedCondition,
     columns_of,
-    query_and_leaf,
     subscription,
 )
 from harken.continual.trigger_kinds import CONTENT, MOST_ROWS, Cause
@@ -56,7 +54,6 @@ from harken.maintenance.watched import WatchedView
 from harken.propagation.consumer import Consumer
 from harken.propagation.network import Network
 from harken.propagation.wave import ViewChange
-from harken.values.rows import Row
 
 if TYPE_CHECKING:
     from harken.continual.installed_queries import InstalledQuery
@@ -382,7 +379,7 @@ class ContentTriggers(Consumer):
                 self._version = self.queries.version()
 
     def _look_at_all(self) -> None:
-        news = self._news()
+        news = news_of(self._received)
         self._received.clear()
         for number, leaves in sorted(news.items()):
             waiting = self._waiting.get(number)
@@ -391,25 +388,6 @@ class ContentTriggers(Consumer):
             fired = self._look(waiting, leaves).happened()
             if fired is not None and number not in self._executed:
                 self._fire(waiting, fired)
-
-    def _news(self) -> dict[int, dict[int, News]]:
-        """What each leaf of each query gained and lost."""
-        weights: dict[str, Counter[Row]] = {}
-        for change in self._received:
-            weight = weights.setdefault(change.view.name, Counter())
-            if change.fresh:  # what was true before is not known
-                weight.clear()
-                continue
-            weight.update(change.plus)
-            weight.subtract(change.minus)
-        found: dict[int, dict[int, News]] = {}
-        for weight in weights.values():
-            for row, count in weight.items():
-                if count:
-                    query, leaf = query_and_leaf(row[0])
-                    news = found.setdefault(query, {}).setdefault(leaf, News())
-                    (news.plus if count > 0 else news.minus).append(row[1:])
-        return found
 
     def _look(
         self, waiting: WaitingQuery, news: Mapping[int, News], due: Iterable[EventState] = ()

@@ -10,13 +10,14 @@ the next look needs them.
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from harken.continual.durations import Duration, Unit
 from harken.continual.event_states import EventState, EventStates, read, written
-from harken.continual.trigger_conditions import CompiledTrigger
+from harken.continual.trigger_conditions import CompiledTrigger, query_and_leaf
 from harken.ir.event_trees import (
     AtOnce,
     Collected,
@@ -31,6 +32,7 @@ from harken.ir.event_trees import (
     Tree,
     parts_of,
 )
+from harken.propagation.wave import ViewChange
 from harken.values.rows import Row
 
 MICROSECOND = datetime.timedelta(microseconds=1)
@@ -46,6 +48,26 @@ class News:
 
     plus: list[Row] = field(default_factory=list)
     minus: list[Row] = field(default_factory=list)
+
+
+def news_of(received: Iterable[ViewChange]) -> dict[int, dict[int, News]]:
+    """What each leaf of each query gained and lost."""
+    weights: dict[str, Counter[Row]] = {}
+    for change in received:
+        weight = weights.setdefault(change.view.name, Counter())
+        if change.fresh:  # what was true before is not known
+            weight.clear()
+            continue
+        weight.update(change.plus)
+        weight.subtract(change.minus)
+    found: dict[int, dict[int, News]] = {}
+    for weight in weights.values():
+        for row, count in weight.items():
+            if count:
+                query, leaf = query_and_leaf(row[0])
+                news = found.setdefault(query, {}).setdefault(leaf, News())
+                (news.plus if count > 0 else news.minus).append(row[1:])
+    return found
 
 
 class LeafRows(Protocol):
