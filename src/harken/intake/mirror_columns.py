@@ -152,7 +152,13 @@ def mirror_rows(function: Function, layout: Layout, read: pa.Table) -> pa.Table:
     wanted = read.select(ordered)
     _check_types(function.name, layout, wanted.schema)
     stored = stored_form(wanted, columns)
-    _check_key(function, stored, len(layout.key), layout.key)
+    for name, column in zip(layout.key, stored.columns, strict=False):
+        if column.null_count:
+            raise SourceFault(
+                f"{column.null_count} rows have no value for {name}, which is in the KEY",
+                code="source-suspect",
+                hint="choose another KEY, or none: then equal rows are counted",
+            )
     return stored
 
 
@@ -178,20 +184,19 @@ def _check_types(name: str, layout: Layout, read: pa.Schema) -> None:
             )
 
 
-def _check_key(function: Function, stored: pa.Table, width: int, key: Sequence[str]) -> None:
-    if not width:
+def check_key(
+    function: Function, layout: Layout, rows: pa.Table, come: pa.Table | None = None
+) -> None:
+    """No two rows have one key. If only the rows `come` are new, one of them has it."""
+    if not layout.key:
         return
-    of_key = stored.select(list(range(width)))
-    for name, column in zip(key, of_key.columns, strict=True):
-        if column.null_count:
-            raise SourceFault(
-                f"{column.null_count} rows have no value for {name}, which is in the KEY",
-                code="source-suspect",
-                hint="choose another KEY, or none: then equal rows are counted",
-            )
+    of_key = rows.select(list(range(len(layout.key))))
+    if come is not None and not pa.types.is_floating(of_key.schema.types[0]):
+        of_key = of_key.filter(pc.is_in(of_key.column(0), come.column(0).combine_chunks()))
     at = first_repeated(of_key)
     if at is not None:
-        values = ", ".join(f"{n} = {c[at].as_py()!r}" for n, c in zip(key, of_key, strict=True))
+        pairs = zip(layout.key, of_key, strict=True)
+        values = ", ".join(f"{name} = {column[at].as_py()!r}" for name, column in pairs)
         raise SourceFault(
             f"two rows of {function.name} have {values}, which is its KEY",
             code="source-suspect",

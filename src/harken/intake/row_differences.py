@@ -79,6 +79,9 @@ def _codes(values: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, int]:
 
 def first_repeated(rows: pa.Table) -> int | None:
     """Where a row is that has occurred before."""
+    is_plain = rows.num_columns == 1 and not pa.types.is_floating(rows.schema.types[0])
+    if is_plain and pc.count_distinct(rows.column(0), "all").as_py() == rows.num_rows:
+        return None
     numbers = row_numbers(rows)
     if pc.count_distinct(numbers).as_py() == rows.num_rows:
         return None

@@ -20,7 +20,7 @@ from harken.database.function_tables import SqlTables
 from harken.database.runtime import Runtime
 from harken.errors import SourceFault
 from harken.intake.last_readings import LastReadings
-from harken.intake.mirror_columns import mirror_rows
+from harken.intake.mirror_columns import check_key, mirror_rows
 from harken.intake.open_sources import OpenSource, Reading
 from harken.intake.row_differences import as_rows, as_table, difference, row_numbers
 from harken.intake.source_records import (
@@ -88,6 +88,7 @@ class Intake:
         assert reading.rows is not None
         assert function.relation is not None
         table = mirror_rows(function, layout, reading.rows)
+        check_key(function, layout, table)
         rows = as_rows(table)
         self._runtime.engine.expect(function.relation, rows)
         self._runtime.engine.insert_many(function.relation, rows)
@@ -116,6 +117,7 @@ class Intake:
         if not confirmed:
             doubt(name, before.num_rows, after.num_rows, source)
         gone, come = difference(before, after)
+        check_key(function, record.layout, new, come)
         self.apply(function.relation, gone, come)
         changed = gone.num_rows + come.num_rows > 0
         if changed:
