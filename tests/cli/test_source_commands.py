@@ -78,3 +78,37 @@ def test_the_pipeline_reads_sources(command: Command, prices: Path, path: str) -
         if each["kind"] == "source"
     ]
     assert (line["name"], line["state"]) == ("price", "suspect")
+
+
+def test_a_source_is_altered(command: Command, prices: Path, path: str) -> None:
+    database = ("--db", path)
+    command("source", "add", "price", "json", f"path={prices}", "--key", "id", *database)
+    prices.write_text(json.dumps([{"id": 1, "price": 1.5, "place": "Oslo"}]))
+    altered = command(
+        *("source", "alter", "price", "retain=1 DAY", "--every", "1 HOUR"),
+        *("--add-column", "place", "--drop-column", "price", "--pause", *database),
+    )
+    assert altered == (0, "", "")
+    shown = command("source", "show", "price", *database).out
+    assert "retain '1 DAY', take 'id, place') KEY (id) POLL EVERY 1 HOUR" in shown
+    assert "paused" in shown
+    command("source", "alter", "price", "retain=", "--resume", *database)
+    assert "retain '" not in command("source", "show", "price", *database).out
+    refused = command("source", "alter", "price", "--add-column", "nothing", *database)
+    assert "no column nothing" in refused.err
+
+
+def test_domains_of_sources(command: Command, prices: Path, path: str) -> None:
+    database = ("--db", path)
+    for name in ("a", "b"):
+        command("source", "add", name, "json", f"path={prices}", *database)
+    members = ("a:id=number,price=cost", "b:id=number")
+    assert command("domain", "create", "goods", *members, *database) == (0, "", "")
+    assert "goods   a, b     number, cost" in command("domain", "list", *database).out
+    assert "number from id; no cost" in command("domain", "show", "goods", *database).out
+    command("domain", "remove", "goods", "b", *database)
+    command("domain", "add", "goods", "b:id=number,price=cost", *database)
+    (listed,) = command("domain", "list", "--format", "json", *database).results
+    assert listed["members"]["b"] == {"number": ["id"], "cost": ["price"]}
+    assert "MEMBER:COLUMN=NAME" in command("domain", "add", "goods", "c:", *database).err
+    assert command("domain", "drop", "goods", *database).code == 0

@@ -107,6 +107,7 @@ _sources.command("list", cls=Command)(source_commands.list_sources)
 _sources.command("show", cls=Command)(source_commands.show)
 _sources.command("check", cls=Command)(source_commands.check)
 _sources.command("refresh", cls=Command)(source_commands.refresh)
+_sources.command("alter", cls=Command)(source_commands.alter)
 _sources.command("drop", cls=Command)(source_commands.drop)
 app.add_typer(_sources, name="source")
 

@@ -149,6 +149,46 @@ def refresh(
                 print(f"{done.name}: +{done.plus:,} −{done.minus:,}, {done.state}", flush=True)
 
 
+def alter(
+    name: Name,
+    options: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="OPTION=VALUE...", help="Options to set; OPTION= for its default."),
+    ] = None,
+    db: DatabaseFile = ":memory:",
+    every: Annotated[
+        str | None, typer.Option(metavar="'5 MINUTES'", help="How often it is read.")
+    ] = None,
+    add_column: Annotated[
+        list[str] | None, typer.Option("--add-column", help="Take in a column that it has got.")
+    ] = None,
+    drop_column: Annotated[
+        list[str] | None, typer.Option("--drop-column", help="Leave a column out.")
+    ] = None,
+    renew_columns: Annotated[
+        bool, typer.Option("--renew-columns", help="Take the columns as they are there now.")
+    ] = False,
+    pause: Annotated[bool, typer.Option("--pause", help="Read it no more; its rows stay.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Read it again.")] = False,
+    set: Overrides = None,
+    format: Output = Format.TEXT,
+) -> None:
+    """Change the options of a source, its columns or its schedule."""
+    with reported(format), open_database(db, settings=settings_of(set)) as database:
+        sources = database.sources
+        if options or every is not None:
+            given = {option: value or None for option, value in _given(options).items()}
+            sources.alter(name, given, every=_seconds(every))
+        if renew_columns:
+            sources.renew_columns(name)
+        if add_column:
+            sources.add_columns(name, *add_column)
+        if drop_column:
+            sources.drop_columns(name, *drop_column)
+        if pause or resume:
+            sources.pause(name) if pause else sources.resume(name)
+
+
 def drop(
     name: Name,
     db: DatabaseFile,

@@ -427,6 +427,8 @@ class SourceDefinitions:
         }
         if function is not None and is_asked(function):
             found["mirror"] = "none: queries read the source"
+            if record.name in self.failures:
+                found["could not be read"] = self.failures[record.name]
         elif function is not None and function.relation is not None:
             in_lake = self._runtime.engine.is_in_lake(function.relation)
             found["mirror"] = "in the lake" if in_lake else "in the database file"
