@@ -58,20 +58,20 @@ def outside_kind(name: str) -> OutsideKind:
             code="bad-option",
             hint=INPUTS[name],
         )
-    near = nearest(name, kind_names())
+    near = nearest(name, [*kind_names(), *INPUTS])
     raise SourceFault(
         f"there is no kind of source {name}",
         code="unknown-kind",
         hint=f"did you mean {near}?"
         if near
-        else f"there are: {', '.join(kind_names())}; one of your own is registered with "
+        else f"there are: {', '.join(sorted([*kind_names(), *INPUTS]))}; one of your own is registered with "
         "@harken.source_kind, in this process or by a package with the entry point harken.sources",
     )
 
 
 def kind_names() -> list[str]:
     brought = (entry.name for entry in entry_points(group=GROUP))
-    return sorted({*MODULES, *INPUTS, *OF_USERS, *brought})
+    return sorted({*MODULES, *OF_USERS, *brought})
 
 
 def register_kind(kind: OutsideKind) -> None:
