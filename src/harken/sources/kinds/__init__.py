@@ -58,13 +58,14 @@ def outside_kind(name: str) -> OutsideKind:
             code="bad-option",
             hint=INPUTS[name],
         )
-    near = nearest(name, [*kind_names(), *INPUTS])
+    known = sorted([*kind_names(), *INPUTS])
+    near = nearest(name, known)
     raise SourceFault(
         f"there is no kind of source {name}",
         code="unknown-kind",
         hint=f"did you mean {near}?"
         if near
-        else f"there are: {', '.join(sorted([*kind_names(), *INPUTS]))}; one of your own is registered with "
+        else f"there are: {', '.join(known)}; one of your own is registered with "
         "@harken.source_kind, in this process or by a package with the entry point harken.sources",
     )
 
