@@ -61,7 +61,7 @@ def explain_rule(runtime: Runtime, network: Network, compiled: CompiledRule) -> 
     return RuleExplanation(
         name=rule.name,
         text=rule.text,
-        semantics="nervous" if rule.nervous else "strict",
+        semantics=rule.semantics,
         coupling=rule.coupling,
         active=rule.name in network.graph,
         condition=print_program(condition.part.program),

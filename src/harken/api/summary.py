@@ -92,12 +92,11 @@ def summarise_rule(internals: Internals, name: str) -> Summary:
     rule, network = compiled.rule, internals.network
     is_active = rule.name in network.graph
     nodes = explain_network(internals.runtime, network, compiled)
-    semantics = "nervous" if rule.nervous else "strict"
     state = "active" if is_active else "not active"
     return Summary(
         "rule",
         rule.name,
-        f"{rule.name} is a {semantics}, {rule.coupling} rule, {state}",
+        f"{rule.name} is a {rule.semantics}, {rule.coupling} rule, {state}",
         _reads(nodes),
         (*_compiled(internals, compiled), *_changes(nodes))
         if is_active

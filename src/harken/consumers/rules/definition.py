@@ -61,6 +61,12 @@ class Rule:
     has_condition: bool
 
     @property
+    def semantics(self) -> str:
+        if self.patient:
+            return "patient"
+        return "nervous" if self.nervous else "strict"
+
+    @property
     def since(self) -> str:
         """When old values are from."""
         return STATEMENT if self.coupling == "immediate" else TRANSACTION
