@@ -120,6 +120,10 @@ class Runtime:
     leave broken in between is looked at when all have changed (`statements.redefinition`)."""
     immediate_rules: bool = False
     """Whether any active rule acts after each statement."""
+    before_rules: bool = False
+    """Whether any active rule acts before the statements that trigger it."""
+    is_trial: bool = False
+    """Whether a statement is only tried, to see what it would trigger."""
     decoupled_rules: bool = False
     """Whether any active rule acts also after a rollback."""
     held_back: int = 0

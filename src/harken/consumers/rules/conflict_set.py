@@ -108,6 +108,12 @@ class ConflictSet:
             self.drop(key)
         return gained, lost
 
+    def remove(self, done: dict[Key, list[Row]]) -> None:
+        """Remove tuples that were acted on already."""
+        for key, rows in done.items():
+            left = {r: w for r, w in self._action_sets.get(key, {}).items() if r not in rows}
+            self._put(key, left)
+
     def put(self, rule: str, inputs: int, rows: list[Row]) -> None:
         """Add tuples that a rule is to act on."""
         for row in rows:

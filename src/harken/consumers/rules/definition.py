@@ -26,9 +26,10 @@ from harken.ir.past_relations import STATEMENT, TRANSACTION
 from harken.ir.relations import Column, Kind, Relation, Role
 from harken.maintenance.strategies import Strategy
 from harken.maintenance.watched import WatchedView
+from harken.propagation.consumer import IMMEDIATE
 
 NO_EVENTS = OneOf(())
-DETACHED, DECOUPLED = "detached", "decoupled"
+BEFORE, DETACHED, DECOUPLED = "before", "detached", "decoupled"
 AFTER_TRANSACTION = (DETACHED, DECOUPLED)
 """The couplings of rules that act after the transaction that triggers them, each activation in one
 of its own: if that was committed, or in any case."""
@@ -69,7 +70,12 @@ class Rule:
     @property
     def since(self) -> str:
         """When old values are from."""
-        return STATEMENT if self.coupling == "immediate" else TRANSACTION
+        return STATEMENT if self.is_immediate else TRANSACTION
+
+    @property
+    def is_immediate(self) -> bool:
+        """Whether it is checked with each statement."""
+        return self.coupling in (IMMEDIATE, BEFORE)
 
     @property
     def activations(self) -> Relation:

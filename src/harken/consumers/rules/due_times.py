@@ -46,7 +46,8 @@ class DueTimes:
     def _pass(self, key: str, at: datetime.datetime, now: datetime.datetime) -> None:
         """Set the next moment of this event, if it has one."""
         name, number = rule_of_time(key)
-        events = self._rules.times_of(name)
+        rule = self._rules.active_rule(name)
+        events = rule.times if rule is not None else ()
         following = next((next_time(e, at, now) for e in events if e.number == number), None)
         if following is None:
             self._rules.composed.timers.clear(key)

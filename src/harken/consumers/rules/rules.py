@@ -18,31 +18,28 @@ from harken.consumers.rules.composed_rules import ComposedRules
 from harken.consumers.rules.conflict_set import Activation, ConflictSet, ConflictState, Key
 from harken.consumers.rules.definition import (
     AFTER_TRANSACTION,
+    BEFORE,
     DECOUPLED,
     CompiledRule,
     Rule,
     RuleCompiler,
-    TimeEvent,
 )
-from harken.consumers.rules.detached import DetachedActions, Recorded, not_done
-from harken.consumers.rules.failure_news import tell_recovery
+from harken.consumers.rules.detached import DetachedActions
+from harken.consumers.rules.detached_runs import DetachedRuns
 from harken.consumers.rules.reactivated import Reactivated
 from harken.database.dependency_order import dependents_in_order, names_below
 from harken.database.runtime import Runtime
 from harken.database.shared_errors import unknown_rule
 from harken.database.system import FIRED
-from harken.errors import HarkenError, IntegrityError, Span, ValueFault
+from harken.errors import HarkenError, IntegrityError, Span
 from harken.ir.schema import Function
 from harken.maintenance.strategies import Strategy
 from harken.maintenance.watched import WatchedView
 from harken.propagation.check_phase import CheckPhase
-from harken.propagation.consumer import Consumer, InOwnTransaction, PendingAction
+from harken.propagation.consumer import IMMEDIATE, Consumer, InOwnTransaction, PendingAction
 from harken.propagation.network import Network
 from harken.propagation.wave import ViewChange
 from harken.values.rows import Row
-
-AFTER_COMMIT = "the transaction is committed, but "
-"""How the error of a detached action starts when the commit that triggered it reports it."""
 
 
 class Rules(Consumer):
@@ -57,6 +54,8 @@ class Rules(Consumer):
         self.acting = Acting(runtime, check_phase.trace)
         self.detached = DetachedActions(runtime)
         self.composed = ComposedRules(runtime, self._network.rows_now)
+        self.acted_before: dict[Key, list[Row]] = {}
+        """What before-rules have acted on for the statement that follows."""
         self._reactivated = Reactivated()
         self._has_work = False
         """Whether the open transaction has left anything here."""
@@ -67,9 +66,9 @@ class Rules(Consumer):
         """Whether the check of the transaction has begun; then each wave is a check of its own."""
         self._recorded: list[tuple[int, str]] = []
         """The detached actions recorded by the open transaction: number and rule."""
-        self._due: list[int] = []
-        """The numbers of the detached actions to carry out next."""
-        self._prefix = AFTER_COMMIT
+        self.detached_runs = DetachedRuns(
+            runtime, self.detached, self.acting, check_phase, self._as_defined_now
+        )
 
     # --- activations ---------------------------------------------------------------------------
 
@@ -84,7 +83,7 @@ class Rules(Consumer):
         self._runtime.engine.set_row(rule.activations, (*arguments, priority, sequence))
         self._network.captures.note_rows(rule.activations, known, [(priority, sequence)])
         self._reactivated.activate(rule.name, arguments)
-        active = self._active_rule(rule.name)
+        active = self.active_rule(rule.name)
         if active is not None and active.times:
             self.composed.activated(active)
 
@@ -118,13 +117,9 @@ class Rules(Consumer):
         self.follow(catalog.epoch)
 
     def _forget_events(self, name: str) -> None:
-        rule = self._active_rule(name)
+        rule = self.active_rule(name)
         if rule is not None and (rule.is_composed or rule.times):
             self.composed.deactivated(name, len(rule.events))
-
-    def times_of(self, name: str) -> Sequence[TimeEvent]:
-        rule = self._active_rule(name)
-        return rule.times if rule is not None else ()
 
     def follow(self, epoch: int) -> None:
         """Adding or removing a rule changes no view, except views about rules."""
@@ -183,15 +178,14 @@ class Rules(Consumer):
         self._runtime.catalog.touch_rules()
         with suppress(HarkenError):  # what the action lacks, it tells when it acts
             compiled.keep_histories()
-        self._runtime.immediate_rules |= compiled.rule.coupling == "immediate"
-        self._runtime.decoupled_rules |= compiled.rule.coupling == DECOUPLED
+        self._note_couplings({compiled.rule.coupling})
 
     def watched(self) -> list[CompiledRule]:
         """The active rules."""
         views = self._network.graph.views_of(self)
         return [view for view in views if isinstance(view, CompiledRule)]
 
-    def _active_rule(self, name: str) -> CompiledRule | None:
+    def active_rule(self, name: str) -> CompiledRule | None:
         node = self._network.graph.node(name)
         view = node.view if node is not None else None
         return view if isinstance(view, CompiledRule) else None
@@ -209,8 +203,14 @@ class Rules(Consumer):
         for name in active:
             self._refresh(name)
         couplings = {compiled.rule.coupling for compiled in self.watched()}
-        self._runtime.immediate_rules = "immediate" in couplings
-        self._runtime.decoupled_rules = DECOUPLED in couplings
+        self._runtime.immediate_rules = self._runtime.before_rules = False
+        self._runtime.decoupled_rules = False
+        self._note_couplings(couplings)
+
+    def _note_couplings(self, couplings: set[str]) -> None:
+        self._runtime.immediate_rules |= not couplings.isdisjoint((IMMEDIATE, BEFORE))
+        self._runtime.before_rules |= BEFORE in couplings
+        self._runtime.decoupled_rules |= DECOUPLED in couplings
 
     def _refresh(self, name: str) -> None:
         """Bring the node of an active rule up to date. A rule that cannot be compiled here, perhaps
@@ -280,7 +280,7 @@ class Rules(Consumer):
         rule = change.view.rule
         if change.view.events and change.strategy is Strategy.REDEFINED:
             change = replace(change, plus=[])
-        keep_losses = self._runtime.immediate_rules and rule.coupling != "immediate"
+        keep_losses = self._runtime.immediate_rules and not rule.is_immediate
         self._conflicts.add(change, len(rule.parameters), keep_losses)
 
     def wants_minus(self, view: str) -> bool:
@@ -288,7 +288,7 @@ class Rules(Consumer):
         commit."""
         if self._runtime.immediate_rules or self._conflicts.waits(view):
             return True
-        rule = self._active_rule(view)
+        rule = self.active_rule(view)
         return rule is not None and rule.rule.patient
 
     def sums_events(self, view: WatchedView) -> bool:
@@ -296,13 +296,13 @@ class Rules(Consumer):
             return True
         if self._is_checking or not (self._runtime.immediate_rules or self._conflicts.events):
             return False
-        return isinstance(view, CompiledRule) and view.rule.coupling != "immediate"
+        return isinstance(view, CompiledRule) and not view.rule.is_immediate
 
     def begin_check(self) -> None:
         self._is_checking = True
         self._conflicts.settle_losses()
         for name, summed in self._conflicts.events.items():
-            rule = self._active_rule(name)
+            rule = self.active_rule(name)
             if rule is not None:
                 holds = [] if rule.acts_on_gains else self._network.rows_now(name)
                 self._conflicts.settle_events(rule, summed, holds)
@@ -315,7 +315,7 @@ class Rules(Consumer):
         """A rule that was deactivated and activated again acts on all that its condition holds for,
         as one that is activated for the first time (thesis, 7.4 and 8.4)."""
         for name, arguments in self._reactivated.take(self._is_due):
-            rule = self._active_rule(name)
+            rule = self.active_rule(name)
             assert rule is not None
             rows = self._network.rows_now(name)
             rows = [row for row in rows if row[: len(arguments)] == arguments]
@@ -326,13 +326,13 @@ class Rules(Consumer):
 
     def _is_due(self, name: str) -> bool:
         """Whether a rule is checked now."""
-        rule = self._active_rule(name)
-        return rule is not None and (self._is_checking or rule.rule.coupling == "immediate")
+        rule = self.active_rule(name)
+        return rule is not None and (self._is_checking or rule.rule.is_immediate)
 
     def _settle_composed(self) -> None:
         """See which tuples the events of rules are about that are checked now."""
         for name in list(self.composed.held.events):
-            rule = self._active_rule(name)
+            rule = self.active_rule(name)
             if rule is None:
                 self.composed.held.events.pop(name)
             elif self._is_due(name):
@@ -344,7 +344,10 @@ class Rules(Consumer):
             self._reevaluate()
         if self.composed.held.events:
             self._settle_composed()
-        chosen = self._choose(coupling)
+        if self.acted_before:
+            self._conflicts.remove(self.acted_before)
+        chosen = self._choose(BEFORE) if coupling == IMMEDIATE else None
+        chosen = chosen or self._choose(coupling)
         if chosen is None:
             return None
         return PendingAction(chosen.name, partial(self._act, chosen))
@@ -368,7 +371,7 @@ class Rules(Consumer):
 
     def _activation(self, key: Key) -> Activation | None:
         name, arguments = key
-        rule = self._active_rule(name)
+        rule = self.active_rule(name)
         if rule is None:
             return None
         rows = self._runtime.engine.results(rule.rule.activations, arguments)
@@ -416,6 +419,22 @@ class Rules(Consumer):
             found = True
         return found
 
+    def about_to_act(self) -> list[tuple[Activation, list[Row]]]:
+        """What before-rules would act on, if the statement that was tried were executed."""
+        self._check_phase.propagate()
+        if self.composed.held.events:
+            self._settle_composed()
+        found = []
+        while (chosen := self._choose(BEFORE)) is not None:
+            found.append((chosen, self._conflicts.take(chosen.key)))
+        return found
+
+    def act_before(self, found: list[tuple[Activation, list[Row]]]) -> None:
+        """They act before the statement, on objects that are there; they need not act after it."""
+        for activation, rows in found:
+            self.acting.act(activation, rows, later=True)
+            self.acted_before.setdefault(activation.key, []).extend(rows)
+
     def before_rollback(self) -> list[tuple[Activation, list[Row]]]:
         """What decoupled rules are to act on, although the transaction is rolled back."""
         self._check_phase.propagate()
@@ -439,61 +458,16 @@ class Rules(Consumer):
 
     def after_commit(self) -> None:
         if self._recorded:
-            self._due += [number for number, _ in self._recorded]
+            self.detached_runs.due += [number for number, _ in self._recorded]
             self._recorded.clear()
 
     def queue(self, numbers: Iterable[int] | None) -> int:
         """Schedule recorded actions again, all by default; returns how many."""
-        self._due = self.detached.numbers(numbers)
-        self._prefix = ""
-        return len(self._due)
+        return self.detached_runs.queue(numbers)
 
     def act_later(self, run: InOwnTransaction) -> Iterator[HarkenError]:
         """Each activation acts in a transaction of its own; if one fails, the others still act."""
-        first = len(self._due)
-        acted: list[str] = []
-        try:
-            while self._due:
-                if len(acted) >= self._check_phase.limit + first:
-                    yield self._check_phase.never_settles(acted)
-                    return
-                due, self._due = self._due, []
-                for number in due:
-                    failure = self._act_detached(number, acted, run)
-                    if failure is not None:
-                        yield not_done(number, failure, self._prefix)
-        finally:
-            self._due = []
-            self._prefix = AFTER_COMMIT
+        return self.detached_runs.act_later(run)
 
-    def _act_detached(
-        self, number: int, acted: list[str], run: InOwnTransaction
-    ) -> HarkenError | None:
-        def act() -> None:
-            recorded = self.detached.cross_out(number)
-            if recorded is not None:
-                acted.append(recorded.rule)
-                self._act_on(recorded)
-                if recorded.attempts:
-                    tell_recovery(self._runtime, number, recorded.rule)
-
-        try:
-            run(act)
-        except HarkenError as error:
-            with suppress(HarkenError):  # if that cannot be written, the action is still recorded
-                run(partial(self.detached.note_failure, number, error))
-            return error
-        return None
-
-    def _act_on(self, recorded: Recorded) -> None:
-        """Carry out a recorded action, as the rule is defined now."""
-        rule = self._active_rule(recorded.rule) or self.compiled(recorded.rule)
-        columns = (*rule.rule.parameters, *rule.rule.variables)
-        if tuple(column.type for column in columns) != recorded.rows.types:
-            raise ValueFault(
-                (f"the variables of rule {recorded.rule} have changed since it was triggered"),
-                code="bad-value",
-                hint="define it as it was, or discard the action",
-            )
-        activation = Activation(rule, recorded.arguments, 0, 0)
-        self.acting.act(activation, recorded.rows.rows, later=True)
+    def _as_defined_now(self, name: str) -> CompiledRule:
+        return self.active_rule(name) or self.compiled(name)

@@ -125,7 +125,7 @@ def _inner(statements: tuple[Any, ...]) -> tuple[Any, ...]:
 
 _OPTIONS = (
     ("STRICT", "NERVOUS", "PATIENT"),
-    ("DEFERRED", "IMMEDIATE", "DETACHED", "DECOUPLED"),
+    ("DEFERRED", "IMMEDIATE", "BEFORE", "DETACHED", "DECOUPLED"),
     ("ON",),
 )
 

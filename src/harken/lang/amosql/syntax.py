@@ -312,7 +312,7 @@ class CreateRule(Node):
     """`create rule r(T p, ...) [on ...] as [for each T v, ...] when condition do action`.
 
     `condition` is None where only events count, or where all values of the variables do.
-    `coupling` is deferred, immediate or detached.
+    `coupling` is deferred, immediate, before, detached or decoupled.
     """
 
     name: str

@@ -6,6 +6,7 @@ compiled once; after that, running one costs a dictionary lookup and the work it
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from harken.calculus.rule_findings import Finding
@@ -21,6 +22,7 @@ from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.sql_habits import COMMENTS, follows_minus_minus
 from harken.lang.amosql.statement_shapes import Parsed, reparse, statements
 from harken.statements.amosql import steps
+from harken.statements.amosql.before_statements import act_before
 from harken.statements.amosql.build import Builder
 from harken.statements.amosql.interface import argument_of
 from harken.statements.amosql.rule_definitions import create_rule, delete_rule
@@ -129,9 +131,15 @@ class Session:
         step = self._step_again(step, parsed)
         try:
             with self._transactions.statement():
+                if self._runtime.before_rules:
+                    tried = Frame(self._runtime.interface, parsed.literals, parsed.variables)
+                    work = partial(step.run, self._runtime, tried)
+                    act_before(self._runtime, self._transactions, self._rules, work)
                 step.run(self._runtime, frame)
         except RollbackRequest:
             self._transactions.rollback()
+        finally:
+            self._rules.acted_before.clear()
 
     def _step_again(self, step: steps.CompiledStep, parsed: Parsed) -> steps.CompiledStep:
         """The schema may have changed while the transaction waited for another writer."""

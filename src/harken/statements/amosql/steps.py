@@ -36,6 +36,10 @@ class CompiledStep(Protocol):
     def run(self, runtime: Runtime, frame: Frame) -> None: ...
 
 
+class TrialOver(Exception):
+    """A statement was tried as far as it can be: all that it did is undone."""
+
+
 class ReturnRequest(Exception):
     """Raised by `return`; unwinds to the call of the procedure."""
 
@@ -271,6 +275,8 @@ def call_foreign(
     python = runtime.python.get(function.id)
     if python is None:
         raise no_python(function)
+    if runtime.is_trial:
+        raise TrialOver
     given = [
         runtime.objects.handle(value.oid) if isinstance(value, Object) else value
         for value in values
