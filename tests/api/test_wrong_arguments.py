@@ -79,6 +79,7 @@ def good_calls(tmp_path: Path) -> dict[str, dict[str, Any]]:
         "redefining": {},
         "readers_of": {"name": "low"},
         "changes_after": {"name": "low", "position": 0, "where": None, "net": False},
+        "history": {"name": "low"},
         "watch_views": {"listener": print},
         "listening": {"listener": print},
         "function": {"name": "quantity"},

@@ -24,7 +24,7 @@ def send(served: Served, path: str, data: Any) -> tuple[int, Any]:
     answer = connection.getresponse()
     text = answer.read().decode()
     connection.close()
-    is_json = answer.headers.get_content_type() == "application/json"
+    is_json = answer.headers.get_content_type().endswith("json")
     return answer.status, json.loads(text) if is_json else text
 
 

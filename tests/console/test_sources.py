@@ -82,3 +82,14 @@ def test_a_source_is_checked_and_then_added(page: Page, served: Served, prices: 
     page.get_by_role("button", name="Add the source").click()
     expect(page.locator("h1")).to_have_text("price")
     expect(page.locator("[data-live-count]")).to_have_text("2 rows")
+
+
+def test_a_filter_form_installs_a_query(page: Page, fed: Served) -> None:
+    page.goto(f"{fed.url}/sources/price")
+    page.get_by_label("price", exact=True).fill("2")
+    page.get_by_label("Comparison of price").select_option(">")
+    page.get_by_role("button", name="Install query").click()
+    expect(page.locator("[data-live-count]")).to_have_text("1 row")
+    statement = page.locator("pre").first
+    expect(statement).to_contain_text("SELECT * FROM price WHERE price > 2")
+    expect(statement).to_contain_text("TRIGGER FROM price WHERE price > 2")

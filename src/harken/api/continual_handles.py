@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from harken.api.internals import Internals
 from harken.api.notifications import Notification, shown_message
+from harken.api.replays import Replay, named_relations, replayed
 from harken.api.sample_messages import ReadySample, Sample, sample_of
 from harken.api.statement_previews import (
     Checked,
@@ -23,6 +24,7 @@ from harken.api.statement_previews import (
     next_times,
     parts_of_statement,
 )
+from harken.api.view_history import ViewHistory
 from harken.continual import query_documents
 from harken.continual.clause_texts import Part, clauses_of
 from harken.continual.execution_log import Execution
@@ -372,6 +374,21 @@ class ContinualQueryList:
         except HarkenError as error:
             error.locate(statement, None)
             raise
+
+    @exclusive
+    def replay(
+        self, statement: str, histories: Iterable[ViewHistory], since: datetime.datetime
+    ) -> Replay:
+        """How often CREATE CONTINUAL QUERY would have fired since then, by what is kept of the
+        past of the relations that it names: `db.history` of each of `named_in(statement)`."""
+        self._internals.look()
+        _, parts = parts_of_statement(statement)
+        zone = str(self._internals.runtime.settings["time_zone"])
+        return replayed(parts, list(histories), since, self._internals.continual.now, zone)
+
+    def named_in(self, statement: str, known: Iterable[str]) -> builtins.list[str]:
+        """Those of the known relations whose names stand in a statement."""
+        return named_relations(parts_of_statement(statement)[1], known)
 
     @exclusive
     def prepare(self, sample: Sample) -> ReadySample:

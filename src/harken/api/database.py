@@ -39,6 +39,7 @@ from harken.api.step import Step
 from harken.api.stored_definitions import Definition, definitions, readers_of
 from harken.api.user_accounts import UserAccounts
 from harken.api.user_methods import methods_for
+from harken.api.view_history import ViewHistory
 from harken.api.views import Condition, ViewDescription, Views
 from harken.backup.saving import Backup
 from harken.backup.verification import Verification
@@ -291,6 +292,12 @@ class Database:
         """The changes of a view after a position, and the position they lead to; with `net`, merged
         into at most one change. If they were not kept, one `fresh` change with all rows."""
         return self._views.changes_after(name, position, where, net)
+
+    @exclusive
+    def history(self, name: str) -> ViewHistory:
+        """What is kept of the past of a view: its changes, and its rows at each position. Changes
+        are kept while somebody follows it: `db.monitor(name, keep=True)`."""
+        return self._views.history(name)
 
     @property
     def position(self) -> int:

@@ -1,6 +1,6 @@
 """The network of a view or rule as a picture: stored relations at the bottom, derived ones above,
 the condition at the top, and on each line the number of differentials that carry a change
-upwards."""
+upwards. Below each box stands how its change was found in the last wave of this session."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _STYLE = (
     ".small { font-size: 11px; fill: #666 } "
     ".level { font-size: 11px; fill: #999; text-anchor: start } "
     "rect, ellipse { fill: #f7f7fb; stroke: #445; stroke-width: 1.2 } "
+    ".last { font-size: 11px; fill: #245; font-weight: 600 } .taken { stroke-width: 2.4 } "
     ".condition { fill: #eef5ea } .derived { fill: #fdf6e3 } "
     "line { stroke: #778; stroke-width: 1.2 }"
 )
@@ -38,6 +39,9 @@ class Box:
     is_round: bool = False
     notes: Mapping[str, str] | None = None
     """What is written above a node below."""
+    last: str = ""
+    """How its change was found in the last wave, shortly; `why` is the whole of it."""
+    why: str = ""
 
 
 def draw(network: Sequence[NodeExplanation], carried: Mapping[str, int]) -> str:
@@ -55,6 +59,8 @@ def draw(network: Sequence[NodeExplanation], carried: Mapping[str, int]) -> str:
                     below=tuple(node.influents),
                     kind={"condition": "condition", "stored": "stored"}.get(node.kind, "derived"),
                     notes=differentials if node.kind == "condition" else None,
+                    last=_last(node),
+                    why=str(node.decisions[-1]) if node.decisions else "",
                 )
                 for node in network
             ]
@@ -114,23 +120,41 @@ def _line(below: tuple[float, float], above: tuple[float, float]) -> list[str]:
 
 
 def _shape(box: Box, left: float, top: float) -> list[str]:
-    centre = left + BOX_WIDTH / 2
+    centre, kind = left + BOX_WIDTH / 2, f"{box.kind} taken" if box.last else box.kind
     if box.is_round:
         middle = top + BOX_HEIGHT / 2
         shape = (
-            f'<ellipse class="{box.kind}" cx="{centre}" cy="{middle}" rx="{BOX_WIDTH / 2}" '
+            f'<ellipse class="{kind}" cx="{centre}" cy="{middle}" rx="{BOX_WIDTH / 2}" '
             f'ry="{BOX_HEIGHT / 2}"/>'
         )
     else:
         shape = (
-            f'<rect class="{box.kind}" x="{left}" y="{top}" width="{BOX_WIDTH}" '
+            f'<rect class="{kind}" x="{left}" y="{top}" width="{BOX_WIDTH}" '
             f'height="{BOX_HEIGHT}" rx="6"/>'
         )
     return [
         shape,
         _text(centre, top + 20, _shortened(box.title)),
         _text(centre, top + 36, _shortened(box.about), "small"),
+        *([_text(centre, top + BOX_HEIGHT + 14, box.last, "last", box.why)] if box.last else []),
     ]
+
+
+def _last(node: NodeExplanation) -> str:
+    """How the change of a node was found in the last wave that reached it.
+
+    It is written below the box, as `differential, 2 changed rows, 0.31 ms`.
+    """
+    if not node.decisions:
+        return ""
+    taken = node.decisions[-1]
+    changed = taken.numbers.get("changed_rows")
+    parts = [taken.strategy]
+    if changed is not None:
+        parts.append("1 changed row" if changed == 1 else f"{changed:,.0f} changed rows")
+    if taken.seconds is not None:
+        parts.append(f"{1e3 * taken.seconds:.3g} ms")
+    return ", ".join(parts)
 
 
 def _about(node: NodeExplanation) -> str:
@@ -144,5 +168,6 @@ def _shortened(text: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-def _text(x: float, y: float, text: str, kind: str = "name") -> str:
-    return f'<text class="{kind}" x="{x}" y="{y}">{escape(text)}</text>'
+def _text(x: float, y: float, text: str, kind: str = "name", title: str = "") -> str:
+    more = f"<title>{escape(title)}</title>" if title else ""
+    return f'<text class="{kind}" x="{x}" y="{y}">{more}{escape(text)}</text>'

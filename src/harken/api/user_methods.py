@@ -10,7 +10,7 @@ from __future__ import annotations
 from harken.database.permissions import User
 from harken.errors import TypeFault
 
-QUERY_LIST = ("install", "get", "list", "install_all", "check", "preview", "prepare")
+QUERY_LIST = ("install", "get", "list", "install_all", "check", "preview", "prepare", "replay")
 QUERY = (
     *("status", "history", "execution", "describe", "deliveries", "resend", "run", "_change"),
     "drop",
@@ -31,6 +31,7 @@ FOR_USERS = frozenset(
         "Database.snapshot",
         "Database.monitor",
         "Database.changes_after",
+        "Database.history",
         *(f"ContinualQueryList.{name}" for name in QUERY_LIST),
         *(f"ContinualQuery.{name}" for name in QUERY),
         "Sources.list",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harken.api.internals import Internals
+from harken.api.view_history import ViewHistory
 from harken.consumers.monitors.outbox import OutboxStatus
 from harken.consumers.monitors.subscription import (
     MonitorOptions,
@@ -121,6 +122,26 @@ class Views:
             return [change], change.position
         with self.monitor(name, MonitorOptions(where=where, since=position)) as subscription:
             return subscription.changes(net=net), subscription.position
+
+    def history(self, name: str) -> ViewHistory:
+        function, watched = self._watched(name, None)
+        log = self._monitors.logs.find(watched)
+        now = read_view(self._internals.transactions, self._monitors, watched, name)
+        floor, kept = now.position, list[Change]()
+        if log is not None and log.floor <= now.position:
+            found, _ = self.changes_after(name, log.floor, None, False)
+            if not any(each.fresh for each in found):
+                floor, kept = log.floor, [each for each in found if each.position <= now.position]
+        return ViewHistory(
+            name,
+            row_columns(function),
+            now.shape.key or (),
+            floor,
+            now.position,
+            now.plus,
+            kept,
+            log is not None,
+        )
 
     def _watched(self, name: str, where: Condition) -> tuple[Function, Watched]:
         """What a monitor of this function with this condition watches."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -157,7 +158,7 @@ def shown(db: Database, name: str) -> Shown:
     )
 
 
-def page_values(db: Database, name: str, tab: str) -> dict[str, Any]:
+def page_values(db: Database, name: str, tab: str, execution: int | None = None) -> dict[str, Any]:
     values: dict[str, Any] = {
         "shown": shown(db, name),
         "tabs": TABS,
@@ -166,6 +167,8 @@ def page_values(db: Database, name: str, tab: str) -> dict[str, Any]:
         "deliveries": (),
         "again": AGAIN,
         "picture": "",
+        "networks": (),
+        "chosen": None,
     }
     match values["tab"]:
         case "live" | "executions":
@@ -175,8 +178,35 @@ def page_values(db: Database, name: str, tab: str) -> dict[str, Any]:
             labels = [f"{each.at:%Y-%m-%d %H:%M}" for each in kept[1:]]
             if len(sizes) > 1:
                 values["picture"] = bars(f"rows changed at executions of {name}", sizes, labels)
+            values["chosen"] = next((each for each in kept if each.execution == execution), None)
+        case "how":
+            values["networks"] = networks_of(db, views_of(db, values["shown"]))
         case "deliveries":
             values["deliveries"] = db.continual_queries.get(name).deliveries()[
                 : -MOST_LISTED - 1 : -1
             ]
     return values
+
+
+def views_of(db: Database, found: Shown) -> Sequence[str]:
+    """The views that a query names; the tables that it reads if it names none."""
+    views = [each.name for each in db.views() if each.is_view]
+    return db.continual_queries.named_in(found.text, views) or found.query.sources
+
+
+def networks_of(db: Database, names: Sequence[str]) -> list[tuple[str, Markup]]:
+    """The networks of the views that a query reads, with the last wave drawn on them."""
+    found = []
+    for name in names:
+        try:
+            found.append((name, drawing(db, name)))
+        except HarkenError:
+            continue  # a table, or what the user may not look into
+    return found
+
+
+def drawing(db: Database, name: str) -> Markup:
+    """The network below a view or a rule. The page's own style replaces that of the picture, which
+    its policy forbids."""
+    drawn = str(db.explain(name, format="svg"))
+    return Markup(re.sub(r"<style>.*?</style>", "", drawn, flags=re.DOTALL))

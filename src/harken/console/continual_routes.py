@@ -17,7 +17,7 @@ from fastapi.responses import JSONResponse, Response
 from harken.api.continual_handles import ContinualQuery, Preview
 from harken.api.database import Database
 from harken.api.sample_messages import Sample
-from harken.console import continual_pages
+from harken.console import continual_pages, dry_runs
 from harken.console.continual_texts import (
     DELIVERIES,
     FIVE_FIELDS,
@@ -32,6 +32,7 @@ from harken.console.continual_texts import (
 )
 from harken.console.rendering import Page, html_answer, render, segment, sql_name
 from harken.console.statement_parts import FUNCTIONS, OPERATORS, shown_parts
+from harken.continual.installed_queries import InstalledQuery
 from harken.database.json_values import json_value
 from harken.database.results import to_json
 from harken.errors import HarkenError, NameFault, ValueFault
@@ -77,16 +78,23 @@ def _pages(routes: APIRouter, console: Console, service: Service) -> None:
             every = continual_pages.listed(db)
             found = continual_pages.listed(db, q, state)
             states = sorted({each.state.partition(",")[0] for each in every})
-            return {"queries": found, "states": states, "state": state, "text": q}
+            me = current.get().name
+            mine = sum(1 for each in every if is_mine(each.query, me))
+            values = {"queries": found, "states": states, "state": state, "text": q}
+            return {**values, "mine": mine}
 
         return await console.show("queries.html", "Queries", PLACE, work)
 
     @routes.get(PLACE + "/{name}")
-    async def one(name: str, tab: str = "live") -> Response:
+    async def one(name: str, tab: str = "live", execution: int | None = None) -> Response:
         def work(db: Database) -> dict[str, Any]:
-            return continual_pages.page_values(db, name, tab)
+            values = continual_pages.page_values(db, name, tab, execution)
+            users = [each.name for each in db.users.list()] if current.get().is_operator else []
+            return {**values, "users": users}
 
-        return await console.show("continual.html", name, PLACE, work)
+        return await console.show(
+            "continual.html", name, PLACE, work, waves=tab == "how" and current.get().is_operator
+        )
 
     @routes.get(PLACE + "/{name}/rows")
     async def rows(name: str, known: str = "") -> Response:
@@ -172,7 +180,8 @@ def _form(routes: APIRouter, console: Console, service: Service) -> None:
         except HarkenError as error:
             return _json(Wrong.of(error, text).as_json(), 400)
         due = [_local(each, preview.query.zone) for each in preview.due]
-        shown = render("preview.html", Page("", ""), preview=preview, rows=rows, due=due)
+        dry = await service.read(lambda db: dry_runs.dry_run(db, text))
+        shown = render("preview.html", Page("", ""), preview=preview, rows=rows, due=due, dry=dry)
         return html_answer(shown)
 
     @routes.post(PLACE + "/-/test")
@@ -224,6 +233,28 @@ def _actions(routes: APIRouter, service: Service) -> None:
         await service.publish()
         return _json({"next": PLACE if action == "drop" else f"{PLACE}/{segment(name)}"})
 
+    @routes.post(PLACE + "/{name}/transfer")
+    async def transfer(name: str, owner: Annotated[str, Body(embed=True)]) -> Response:
+        current.get().check_operator()
+        await service.write(lambda db: db.continual_queries.get(name).give_to(owner.strip()))
+        return _json({"next": f"{PLACE}/{segment(name)}"})
+
+    @routes.post(PLACE + "/-/drop-all")
+    async def drop_all() -> Response:
+        """Drop all queries of whoever asks; an operator's own, not everybody's."""
+        me = current.get().name
+
+        def work(db: Database) -> int:
+            mine = [each for each in db.continual_queries.list() if is_mine(each, me)]
+            with db.transaction():
+                for each in mine:
+                    db.continual_queries.get(each.id).drop()
+            return len(mine)
+
+        dropped, _ = await service.write(work)
+        await service.publish()
+        return _json({"next": PLACE, "dropped": dropped})
+
     @routes.post(PLACE + "/{name}/snooze")
     async def snooze(name: str, hours: Annotated[float, Body(embed=True)]) -> Response:
         if not 0 < hours <= LONGEST_SNOOZE:
@@ -254,6 +285,11 @@ async def _previewed(service: Service, text: str) -> tuple[Preview, list[Any]]:
 
     found, _ = await service.write(work)
     return found  # type: ignore[no-any-return]
+
+
+def is_mine(query: InstalledQuery, me: str) -> bool:
+    """Without accounts whoever works here is the owner of all."""
+    return current.get().user is None or query.owner == me
 
 
 def _require_recipients(text: str) -> None:

@@ -26,12 +26,16 @@ from harken.ir.relations import Column
 
 LONGEST_CELL = 200
 """Characters of a value that a table shows before it is cut."""
+LONGEST_LINK = 60
+ADDRESS = re.compile(r"https?://[^\s<>\"']{1,2000}")
+IMAGE = re.compile(r"\.(png|jpe?g|gif|webp|svg)([?#]|$)", re.IGNORECASE)
 NUMBERS = frozenset({"integer", "real", "decimal", "number"})
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: https: http:; "
     "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-"""What a page may load and do: its own script and style, and requests to this service."""
+"""What a page may load and do: its own script and style, and requests to this service. Images of
+others are loaded when somebody clicks on one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +136,22 @@ def cell(value: Any) -> Markup:
         return Markup('<span class="null">null</span>')
     shown = json_value(value, repr)
     text = str(shown).lower() if isinstance(shown, bool) else str(shown)
+    if ADDRESS.fullmatch(text):
+        return _linked(text)
     if len(text) <= LONGEST_CELL:
         return escape(text)
     return Markup('<details class="long"><summary>{}…</summary>{}</details>').format(
         text[:LONGEST_CELL], text
     )
+
+
+def _linked(address: str) -> Markup:
+    """An address; an image is loaded when somebody clicks."""
+    shown = address if len(address) <= LONGEST_LINK else f"{address[:LONGEST_LINK]}…"
+    link = Markup('<a href="{}" target="_blank" rel="noopener noreferrer">{}</a>')
+    image = Markup(' <button type="button" class="link" data-image="{}">show</button>')
+    more = image.format(address) if IMAGE.search(address) else Markup("")
+    return link.format(address, shown) + more
 
 
 def thousands(number: int) -> str:

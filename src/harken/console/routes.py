@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
@@ -10,15 +9,15 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Body, Query, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
-from markupsafe import Markup
 
 from harken.api.database import Database
-from harken.console import ad_hoc, home, lineage, object_pages, operator
+from harken.console import ad_hoc, continual_pages, home, lineage, object_pages, operator
 from harken.console.account_routes import account_routes, account_values
-from harken.console.bar_charts import bars
 from harken.console.continual_routes import continual_routes
 from harken.console.operator_routes import RIGHTS, operator_routes
+from harken.console.pasts import past_of, past_routes
 from harken.console.rendering import Navigation, Page, Problem, asset_text, html_answer, render
+from harken.console.row_editing import can_write, row_routes
 from harken.console.source_routes import failing as failing_sources
 from harken.console.source_routes import source_routes, visible
 from harken.database.language_names import SQL
@@ -38,7 +37,6 @@ OBJECT_TABS = (
     ("lineage", "Lineage"),
     ("changes", "Changes"),
 )
-MOST_CHANGES = 200
 ICONS = {
     "/": "M2 8l6-5 6 5v6H2z",
     "/data": "M2 3h12v10H2zM2 6.5h12M2 10h12M6 3v10",
@@ -75,16 +73,17 @@ class Console:
     def __init__(self, service: Service) -> None:
         self._service = service
 
-    async def read(
-        self, work: Callable[[Database], T], *, followed: bool = False
-    ) -> tuple[Frame, T]:
-        """Run a read for a page, and what its frame shows; with `followed` in the session that
-        follows views, which knows what their changes cost."""
+    async def read(self, work: Callable[[Database], T], *, waves: bool = False) -> tuple[Frame, T]:
+        """Run a read for a page, and what its frame shows; with `waves` in the session that writes,
+        which knows how changes were found."""
 
         def both(db: Database) -> tuple[Frame, T]:
             return Frame.of(db), work(db)
 
-        return await (self._service.inspect if followed else self._service.read)(both)
+        if waves:
+            found, _ = await self._service.write(both)
+            return found  # type: ignore[no-any-return]
+        return await self._service.read(both)
 
     async def unchecked(self, work: Callable[[Database], T]) -> T:
         """A read that the user is not allowed in general, but whose rows are the user's own."""
@@ -119,10 +118,10 @@ class Console:
         place: str,
         work: Callable[[Database], dict[str, Any]],
         *,
-        followed: bool = False,
+        waves: bool = False,
     ) -> Response:
         try:
-            frame, values = await self.read(work, followed=followed)
+            frame, values = await self.read(work, waves=waves)
         except HarkenError as error:
             if not isinstance(error, NameFault) and error.code != "not-permitted":
                 raise
@@ -145,6 +144,8 @@ def console_routes(service: Service, identities: Identities) -> APIRouter:
     routes.include_router(continual_routes(console, service))
     routes.include_router(source_routes(console, service))
     routes.include_router(operator_routes(service))
+    routes.include_router(past_routes(service))
+    routes.include_router(row_routes(service))
     routes.include_router(account_routes(service, identities))
 
     @routes.get("/static/{name}")
@@ -185,11 +186,11 @@ def _browsing_routes(routes: APIRouter, console: Console) -> None:
         return await console.show("data.html", "Data", "/data", work)
 
     @routes.get("/data/{name:path}")
-    async def one(name: str, tab: str = "rows", where: str = "") -> Response:
+    async def one(name: str, tab: str = "rows", where: str = "", at: int | None = None) -> Response:
         def work(db: Database) -> dict[str, Any]:
-            return _object_values(db, name, tab, where)
+            return _object_values(db, name, tab, where, at)
 
-        return await console.show("object.html", name, "/data", work, followed=tab == "how")
+        return await console.show("object.html", name, "/data", work, waves=tab == "how")
 
     @routes.get("/rules")
     async def rules() -> Response:
@@ -204,7 +205,9 @@ def _browsing_routes(routes: APIRouter, console: Console) -> None:
 
     @routes.get("/rules/{name}")
     async def rule(name: str) -> Response:
-        return await console.show("rule.html", name, "/rules", lambda db: _rule_values(db, name))
+        return await console.show(
+            "rule.html", name, "/rules", lambda db: _rule_values(db, name), waves=True
+        )
 
     @routes.get("/operator")
     async def operate(tab: str = "storage") -> Response:
@@ -245,7 +248,7 @@ def _browsing_routes(routes: APIRouter, console: Console) -> None:
         return JSONResponse({"found": listed}, headers={"cache-control": "no-store"})
 
 
-def _object_values(db: Database, name: str, tab: str, where: str) -> dict[str, Any]:
+def _object_values(db: Database, name: str, tab: str, where: str, at: int | None) -> dict[str, Any]:
     shown = object_pages.shown_object(db, name)
     values: dict[str, Any] = {
         "object": shown,
@@ -255,7 +258,8 @@ def _object_values(db: Database, name: str, tab: str, where: str) -> dict[str, A
         "problem": None,
         "picture": "",
         "explained": "",
-        "changes": [],
+        "past": None,
+        "can_write": can_write(db, shown),
     }
     match values["tab"]:
         case "rows" if where:
@@ -265,31 +269,13 @@ def _object_values(db: Database, name: str, tab: str, where: str) -> dict[str, A
                 values["problem"] = Problem.of(error, where)
         case "how":
             values["explained"] = str(db.explain(name))
-            values["picture"] = _drawing(db, name)
+            values["picture"] = continual_pages.drawing(db, name)
         case "lineage":
             values["picture"] = lineage.picture(name, shown.reads, shown.readers)
         case "changes":
-            kept = _kept_changes(db, name)
-            values["changes"] = kept
-            sizes = [each["plus"] + each["minus"] for each in reversed(kept)]
-            labels = [f"position {each['position']}" for each in reversed(kept)]
-            values["picture"] = bars(f"rows changed in {name}", sizes, labels)
+            values["past"] = past = past_of(db, name, at)
+            values["picture"] = past.picture
     return values
-
-
-def _kept_changes(db: Database, name: str) -> list[dict[str, Any]]:
-    """The changes in the log of a view, newest first; none if it has no log."""
-    found, _ = db.changes_after(name, 0)
-    kept = [each for each in found if not each.fresh][-MOST_CHANGES:]
-    return [
-        {
-            "at": each.at,
-            "position": each.position,
-            "plus": len(each.plus),
-            "minus": len(each.minus),
-        }
-        for each in reversed(kept)
-    ]
 
 
 def _rule_values(db: Database, name: str) -> dict[str, Any]:
@@ -302,15 +288,8 @@ def _rule_values(db: Database, name: str) -> dict[str, Any]:
         "text": found.text,
         "sentence": object_pages.first_line(explained).removesuffix(".") + ".",
         "explained": explained,
-        "picture": _drawing(db, name),
+        "picture": continual_pages.drawing(db, name),
     }
-
-
-def _drawing(db: Database, name: str) -> Markup:
-    """The network below a view or a rule. The page's own style replaces that of the picture, which
-    its policy forbids."""
-    drawn = str(db.explain(name, format="svg"))
-    return Markup(re.sub(r"<style>.*?</style>", "", drawn, flags=re.DOTALL))
 
 
 def _query_routes(routes: APIRouter, console: Console, service: Service) -> None:

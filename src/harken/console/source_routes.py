@@ -57,6 +57,8 @@ EXAMPLES = {
     "html": {"url": "https://example.org/weather", "table": "1"},
     "feed": {"url": "https://example.org/news.xml"},
 }
+FILTERS = ("=", "<>", "<", "<=", ">", ">=", "LIKE")
+"""Comparisons of the form that installs a query over a source."""
 FIRST_OPTIONS = 5
 """The options that the form shows before it is asked for more."""
 MOST_OPTIONS = 100
@@ -141,13 +143,19 @@ def _source_values(db: Database, name: str) -> dict[str, Any]:
         )
     of_operator = current.get().is_operator
     details = dict(db.sources.describe(name)) if of_operator else {}
-    shown = ("capture", "read", "key", "mirror", "new columns")
+    hidden = ("name", "kind", "state", "statement", "why", "what to do", "rows", "columns")
     return {
         "source": found,
         "sentence": sentence(found),
         "columns": db.describe(found.name).columns,
         "type_name": type_name,
-        "details": {title: details[title] for title in shown if title in details},
+        "details": {
+            title.replace("_", " "): text
+            for title, text in details.items()
+            if title not in hidden and text not in ("", None)
+        },
+        "operators": FILTERS,
+        "may_watch": of_operator or current.get().is_author,
         "is_wrong": found.state in WRONG,
         "changes": of_operator,
     }

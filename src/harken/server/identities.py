@@ -66,6 +66,10 @@ class Identity:
             and session_of(headers) is not None
         )
 
+    @property
+    def is_author(self) -> bool:
+        return self.user is None or self.user.role in (Role.AUTHOR, Role.OPERATOR)
+
     def check_operator(self) -> None:
         if not self.is_operator:
             raise Refused(

@@ -186,6 +186,15 @@ class Service:
 
         return await (self._reader if keep else self._readers).run(for_sender(query))
 
+    async def keep(self, view: str) -> None:
+        """Keep the changes of a view, also while nobody follows it."""
+
+        def work(db: Database) -> None:
+            with db.monitor(view, keep=self._keep, warn=_nobody):
+                pass
+
+        await self._reader.run(for_sender(work))
+
     async def changes(
         self, view: str, where: str | None, since: int, net: bool
     ) -> tuple[list[Change], list[dict[str, Any]], int]:

@@ -17,7 +17,7 @@ function drop() {
   const main = document.querySelector("main"), name = place.dataset.name
   const send = () => {
     dropping = null
-    return fetch(`${base}/do/drop`, {
+    return fetch(`${base}/${place.querySelector("[data-path]")?.dataset.path ?? "do/drop"}`, {
       method: "POST", body: "{}", keepalive: true, headers: {"content-type": "application/json", "x-csrf": csrf},
     })
   }

@@ -135,3 +135,31 @@ function toast(text, undo) {
   document.body.append(made)
   setTimeout(() => made.remove(), 10000)
 }
+
+// An address is a link; an image is loaded when somebody clicks, and not before.
+function linked(cell, place, address) {
+  const link = document.createElement("a")
+  link.href = address
+  link.target = "_blank"
+  link.rel = "noopener noreferrer"
+  link.textContent = address.length > 60 ? `${address.slice(0, 60)}…` : address
+  place.append(link)
+  if (/\.(png|jpe?g|gif|webp|svg)([?#]|$)/i.test(address)) {
+    const button = document.createElement("button")
+    button.type = "button"
+    button.className = "link"
+    button.dataset.image = address
+    button.textContent = "show"
+    place.append(" ", button)
+  }
+  return cell
+}
+document.addEventListener("click", ({target}) => {
+  if (!target.dataset?.image) return
+  const image = new Image()
+  image.className = "thumbnail"
+  image.alt = "the image at this address"
+  image.referrerPolicy = "no-referrer"
+  image.src = target.dataset.image
+  target.replaceWith(image)
+})

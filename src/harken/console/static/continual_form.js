@@ -104,6 +104,13 @@ for (const [name, path] of [["try", "/queries/-/try"], ["test", "/queries/-/test
     send(path, async answer => { result.innerHTML = await answer.text() })
   })
 }
+result.addEventListener("click", async event => {
+  const asked = event.target.closest("[data-keep]")
+  if (!asked || event.target.type !== "submit") return
+  event.preventDefault()
+  const answer = await post(asked.dataset.keep, {}), found = await answer.json()
+  asked.replaceChildren(answer.ok ? found.told : found.message)
+})
 form.addEventListener("submit", event => {
   event.preventDefault()
   if (address.value.trim()) addRecipient()

@@ -7,7 +7,8 @@ class LiveTable {
   constructor(place) {
     this.place = place
     this.body = place.querySelector("tbody")
-    this.headers = [...place.querySelectorAll("th")].slice(1)
+    this.headers = [...place.querySelectorAll("th:not([data-edit])")].slice(1)
+    this.isEditable = "editable" in place.dataset
     this.numbers = this.headers.map(each => each.classList.contains("n"))
     this.key = JSON.parse(place.dataset.key)
     this.keyAt = this.key.map(name => this.headers.findIndex(each => each.textContent.trim() === name))
@@ -158,7 +159,7 @@ class LiveTable {
     const row = document.createElement("tr"), cell = document.createElement("td")
     row.className = "space"
     row.ariaHidden = "true"
-    cell.colSpan = this.headers.length + 1
+    cell.colSpan = this.headers.length + 1 + this.isEditable
     cell.style.height = `${height}px`
     row.append(cell)
     return row
@@ -170,6 +171,7 @@ class LiveTable {
     sign.textContent = mark ? {add: "+", del: "−", chg: "~"}[mark.kind] : ""
     if (mark) line.className = mark.kind
     line.append(sign, ...row.map((value, index) => this.cell(value, index, mark)))
+    if (this.isEditable) line.append(this.editCell(row, mark))
     return line
   }
 
@@ -182,9 +184,24 @@ class LiveTable {
       place.className = "was"
       place.title = `was ${mark.old[index] ?? "null"}`
     } else if (value === null) place.className = "null"
+    if (typeof value === "string" && /^https?:\/\/\S+$/.test(value)) return linked(cell, place, value)
     const text = value === null ? "null" : typeof value === "object" ? JSON.stringify(value) : String(value)
     place.textContent = text.length > 200 ? `${text.slice(0, 200)}…` : text
     if (!was && text.length > 40) cell.title = text.slice(0, 2000)
+    return cell
+  }
+
+  editCell(row, mark) {
+    const cell = document.createElement("td"), button = document.createElement("button")
+    button.type = "button"
+    button.className = "link"
+    button.textContent = "edit"
+    button.ariaLabel = `Edit ${row[this.keyAt[0] ?? 0] ?? "the row"}`
+    button.addEventListener("click", () => {
+      const named = Object.fromEntries(this.headers.map((each, index) => [each.textContent.trim(), row[index]]))
+      this.place.dispatchEvent(new CustomEvent("edit-row", {detail: named}))
+    })
+    if (mark?.kind !== "del") cell.append(button)
     return cell
   }
 

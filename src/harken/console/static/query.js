@@ -5,14 +5,14 @@ const results = document.querySelector("[data-results]"), busy = document.queryS
 const cancel = document.querySelector("[data-cancel]")
 let running = null
 
-async function run() {
+async function run(prefix = "") {
   running?.abort()
   const mine = running = new AbortController(), began = Date.now()
   cancel.hidden = false
   const tick = setInterval(() => busy.textContent = `running for ${Math.round((Date.now() - began) / 1000)} s`, 1000)
   history.replaceState(null, "", `?${new URLSearchParams({language: language.value, text: text.value})}`)
   try {
-    const answer = await post("/query", {language: language.value, text: text.value}, mine.signal)
+    const answer = await post("/query", {language: language.value, text: prefix + text.value}, mine.signal)
     results.innerHTML = await answer.text()
     if (answer.headers.has("x-position")) showPosition(answer.headers.get("x-position"))
     serviceIs("live", "live")
@@ -32,6 +32,12 @@ async function run() {
   }
 }
 form.addEventListener("submit", event => { event.preventDefault(); run() })
+const plan = form.querySelector("[data-plan]"), watch = form.querySelector("[data-watch]")
+function showChoices() { plan.hidden = watch.hidden = language.value !== "sql" }
+plan.addEventListener("click", () => run("EXPLAIN "))
+watch.addEventListener("click", () => sessionStorage.setItem("harken-continual ", `CREATE CONTINUAL QUERY AS\n${text.value.trim().replace(/;$/, "")}`))
+language.addEventListener("change", showChoices)
+showChoices()
 cancel.addEventListener("click", () => running?.abort())
 
 // What is typed is kept, also if the page is left by mistake.
