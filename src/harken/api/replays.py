@@ -17,7 +17,7 @@ from harken.continual.clause_texts import Part
 from harken.continual.words import words_of
 from harken.database.changes import Change
 from harken.errors import ValueFault
-from harken.lang.sql.type_names import type_name
+from harken.lang.sql.table_texts import create_text
 
 MOST_ROWS = 100_000
 """Rows of all relations together; a replay is for looking at, and must not take long."""
@@ -92,7 +92,7 @@ def replayed(
         for each in histories:
             later = [change for change in each.changes if change.at and change.at >= since]
             changes += later
-            _create(db.sql, each)
+            db.sql(create_text(each.view, each.columns, each.key))
             rows = each.rows_at(min((c.position for c in later), default=each.position + 1) - 1)
             db.insert(each.view, rows)
         db.sql(_statement(parts))
@@ -153,14 +153,6 @@ def _transactions(changes: Sequence[Change]) -> Iterable[tuple[datetime.datetime
         yield each[0].at, each
 
 
-def _create(run: Callable[[str], object], history: ViewHistory) -> None:
-    columns = [f"{_quoted(each.name)} {type_name(each.type)}" for each in history.columns]
-    if history.key:
-        named = ", ".join(_quoted(history.columns[at].name) for at in history.key)
-        columns.append(f"PRIMARY KEY ({named})")
-    run(f"CREATE TABLE {_quoted(history.view)} ({', '.join(columns)})")
-
-
 def _statement(parts: Sequence[Part]) -> str:
     lines = [f"CREATE CONTINUAL QUERY {NAME} AS", parts[0].text]
     lines += [f"{each.name} {each.text}" for each in parts[1:] if each.name not in LEFT_OUT]
@@ -170,7 +162,3 @@ def _statement(parts: Sequence[Part]) -> str:
 def _past(history: ViewHistory) -> KeptPast:
     times = [each.at for each in history.changes if each.at is not None]
     return KeptPast(history.view, len(history.changes), min(times, default=None), history.is_kept)
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"

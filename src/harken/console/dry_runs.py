@@ -11,8 +11,9 @@ from markupsafe import Markup
 from harken.api.database import Database
 from harken.api.replays import MOST_ROWS, KeptPast, WouldHaveFired
 from harken.console.bar_charts import bars
-from harken.console.rendering import plural, sql_name
+from harken.console.rendering import plural
 from harken.errors import HarkenError
+from harken.lang.sql.table_texts import count_text
 
 HOURS = 24
 
@@ -61,4 +62,4 @@ def _replayed(db: Database, statement: str) -> DryRun:
 
 
 def _rows(db: Database, name: str) -> int:
-    return int(db.sql(f"SELECT count(*) FROM {sql_name(name)}").scalar())
+    return int(db.sql(count_text(name)).scalar())

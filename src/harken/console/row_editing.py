@@ -13,11 +13,10 @@ from fastapi.responses import JSONResponse, Response
 
 from harken.api.database import Database
 from harken.console.object_pages import Shown
-from harken.console.rendering import sql_name
 from harken.database.permissions import Privilege
 from harken.errors import HarkenError, ValueFault
 from harken.ir.relations import Column
-from harken.lang.sql.type_names import type_name
+from harken.lang.sql.table_texts import delete_text, insert_text, update_text
 from harken.server.identities import current
 from harken.server.service import Service
 
@@ -77,21 +76,13 @@ def _statement(
     old: dict[str, Any],
     new: dict[str, Any],
 ) -> tuple[str, list[Any]]:
-    table = sql_name(name)
     if not old and not new:
         raise ValueFault("there is no row", code="bad-value", hint="fill in a field")
+    given = [columns[each] for each in new]
     if not old:
-        places = ", ".join(_place(columns[each]) for each in new)
-        named = ", ".join(map(sql_name, new))
-        return f"INSERT INTO {table} ({named}) VALUES ({places})", list(new.values())
+        return insert_text(name, given), list(new.values())
     identity = {each: old[each] for each in (key or tuple(old)) if each in old}
-    where = " AND ".join(f"{sql_name(each)} <=> {_place(columns[each])}" for each in identity)
+    told_by = [columns[each] for each in identity]
     if not new:
-        return f"DELETE FROM {table} WHERE {where}", list(identity.values())
-    sets = ", ".join(f"{sql_name(each)} = {_place(columns[each])}" for each in new)
-    values = [*new.values(), *identity.values()]
-    return f"UPDATE {table} SET {sets} WHERE {where}", values
-
-
-def _place(column: Column) -> str:
-    return f"CAST(? AS {type_name(column.type)})"
+        return delete_text(name, told_by), list(identity.values())
+    return update_text(name, given, told_by), [*new.values(), *identity.values()]
