@@ -10,6 +10,7 @@ import datetime
 import decimal
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.cells import cell_len
@@ -105,13 +106,28 @@ def markdown_lines(result: Result) -> Iterator[str]:
         yield row([cell(value, result) for value in values])
 
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""A spreadsheet takes a cell that begins so for a formula, whoever wrote it."""
+
+
+def csv_for_spreadsheets(result: Result) -> str:
+    """The same as `csv_text`, with an apostrophe before each text that would be a formula."""
+
+    def safe(value: Any) -> Any:
+        return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+    rows = [tuple(map(safe, row)) for row in result.rows]
+    columns = tuple(map(safe, result.columns))
+    return csv_text(replace(result, columns=columns, rows=rows))
+
+
 def csv_text(result: Result) -> str:
     """With a header. NULL is an empty cell, and an empty text is quoted."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(result.columns)
     for row in result.rows:
-        if None not in row and "" not in row:
+        if None not in row and "" not in row and not any("\r" in str(each) for each in row):
             writer.writerow([cell(value, result) for value in row])
             continue
         cells = [_csv_cell(value, result) for value in row]

@@ -153,7 +153,7 @@ def console_routes(service: Service, identities: Identities) -> APIRouter:
         """A script, style or picture of ours; there are no others."""
         try:
             text = asset_text(name)
-        except OSError:
+        except (OSError, ValueError):
             return Response(status_code=404)
         kind = TYPES.get(name.rpartition(".")[2], "application/octet-stream")
         return Response(text, media_type=kind, headers=KEPT_FOR_A_YEAR)
@@ -348,7 +348,8 @@ def _query_routes(routes: APIRouter, console: Console, service: Service) -> None
         found = await ad_hoc.rows_of(service, ad_hoc.check_language(language), text)
         match format:
             case "csv":
-                data, kind = result_tables.csv_text(found).encode(), "text/csv"
+                data = result_tables.csv_for_spreadsheets(found).encode()
+                kind = "text/csv"
             case "json":
                 data, kind = "\n".join(found.json_lines()).encode(), "application/x-ndjson"
             case "arrow":
