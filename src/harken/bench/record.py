@@ -60,6 +60,7 @@ PUBLISHED = (
     Run("cq"),
     Run("cq-lake"),
     Run("serve"),
+    Run("sources"),
     Run("waves"),
     Run("statements"),
     Run("statements-profile"),
