@@ -48,6 +48,7 @@ create function min_stock(item) -> integer;
 create function consume_freq(item) -> integer;
 create function next(item) -> item;
 create function tags(item) -> bag of integer;
+create function marks(item) -> set of integer;
 create function supplies(supplier) -> item;
 create function delivery_time(item, supplier) -> integer;
 create function threshold(item i) -> integer as
@@ -64,7 +65,7 @@ create item(quantity, max_stock, min_stock, consume_freq) instances
 create supplier(supplies) instances :s0(:i0), :s1(:i1);
 set delivery_time(:i0, :s0) = 1; set delivery_time(:i1, :s1) = 2;
 set next(:i0) = :i1; set next(:i1) = :i2;
-add tags(:i0) = 1; add tags(:i0) = 2; add tags(:i1) = 2;
+add marks(:i0) = 1; add tags(:i0) = 1; add tags(:i0) = 2; add tags(:i1) = 2;
 """
 
 
@@ -113,6 +114,8 @@ CONDITIONS = (
     Condition("orphan", (ITEM,), "not some(select s for each supplier s where supplies(s) = i)"),
     Condition("tagged", (ITEM, NUMBER), "tags(i) = n and not n = quantity(i)"),
     Condition("often", (ITEM,), "count(tags(i)) > 1"),
+    Condition("marked", (ITEM, NUMBER), "marks(i) = n and not n = quantity(i)"),
+    Condition("many_marks", (ITEM,), "count(marks(i)) > sum(tags(i))"),
     Condition("most", (ITEM,), "quantity(i) = max(select quantity(j) for each item j)"),
     Condition("total", (NUMBER,), "n = sum(select quantity(i) for each item i)"),
     Condition("nothing", (), "notany(select i for each item i where quantity(i) > 1)"),
@@ -163,6 +166,9 @@ changes = st.one_of(
     st.builds("set supplies(:{0}) = :{1};".format, suppliers, items),
     st.builds("set delivery_time(:{0}, :{1}) = {2};".format, items, suppliers, numbers),
     st.builds("set next(:{0}) = :{1};".format, items, items),
+    st.builds(
+        "{0} marks(:{1}) = {2};".format, st.sampled_from(["add", "remove", "set"]), items, numbers
+    ),
     st.builds("{0} tags(:{1}) = {2};".format, st.sampled_from(["add", "remove"]), items, numbers),
     st.builds("create item instances :{0};".format, items),
     st.builds("create supplier instances :{0};".format, suppliers),

@@ -28,6 +28,7 @@ class Stored:
     takes: tuple[str, ...]
     gives: tuple[str, ...]
     bag: bool = False
+    set_valued: bool = False
 
     @property
     def id(self) -> str:
@@ -41,7 +42,7 @@ class Stored:
     def statement(self) -> str:
         gives = ", ".join(self.gives)
         gives = f"<{gives}>" if len(self.gives) > 1 else gives
-        bag = "bag of " if self.bag else ""
+        bag = "bag of " if self.bag else "set of " if self.set_valued else ""
         return f"create function {self.name}({', '.join(self.takes)}) -> {bag}{gives}"
 
 
@@ -55,6 +56,7 @@ FUNCTIONS = {
         Stored("boss", ("person",), ("person",)),
         Stored("owner", ("thing",), ("student",)),
         Stored("likes", ("person",), ("thing",), bag=True),
+        Stored("friends", ("person",), ("person",), set_valued=True),
         Stored("scores", ("student",), ("integer",), bag=True),
         Stored("grade", ("student", "thing"), ("integer",)),
         Stored("met", ("person", "person"), ("integer", "charstring")),
@@ -126,7 +128,7 @@ class Plain:
         wanted = Counter((*arguments, *value) for value in values)
         if not function.bag:
             wanted = Counter(wanted.keys())
-            if len(wanted) > 1:
+            if len(wanted) > 1 and not function.set_valued:
                 raise Clash("many values")
         if not all(self.fits(name, row) for row in wanted):
             raise Clash("wrong object")
@@ -141,9 +143,9 @@ class Plain:
         width = len(function.takes)
         if not function.bag:
             there = [known for known in self.rows[name] if known[:width] == row[:width]]
-            if there == [row]:
+            if row in there:
                 return
-            if there:
+            if there and not function.set_valued:
                 raise Clash("many values")
         self.rows[name][row] += 1
 

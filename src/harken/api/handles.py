@@ -89,7 +89,7 @@ class FunctionHandle:
         self._set_row, self._get_rows = direct.set, direct.get
         self._raised, self._fault = direct.raised, direct.fault
         self._one_to_one = self._plain and self._inputs == 1 and self._relation.arity == 2
-        self._keyed = self._relation.key is not None
+        self._keyed = self._relation.key is not None and not function.is_set_valued
         results = self._types[self._inputs :]
         self._single = self._one_to_one and self._keyed and not _needs_decoding(results)
         self._decode = _needs_decoding(results)

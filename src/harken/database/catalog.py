@@ -323,10 +323,11 @@ class Catalog:
         self,
         function: Function,
         dependencies: Dependencies = NO_DEPENDENCIES,
-        single_valued: bool = False,
+        single_valued: bool | None = None,
         property_of: str | None = None,
     ) -> Function:
-        """Store a function, replacing one with the same signature."""
+        """Store a function, replacing one with the same signature. A stored one has one value for
+        each argument unless it is a bag or this says that it has several."""
         if self.has_function(function.id) and function.id not in self._session:
             self._erase(self.function(function.id))
         function = replace(function, oid=self.allocate(1))
@@ -340,8 +341,9 @@ class Catalog:
 
     def revise_function(self, function: Function, dependencies: Dependencies) -> None:
         """Give a function other columns; it remains the same object."""
+        single = False if self.function(function.id).is_set_valued else None
         self._erase(self.function(function.id))
-        self._remember(self._write_function(function, False, dependencies), dependencies)
+        self._remember(self._write_function(function, single, dependencies), dependencies)
         self.touch()
 
     def mark_single_valued(self, function: Function, single: bool) -> None:
@@ -459,7 +461,7 @@ class Catalog:
     def _write_function(
         self,
         function: Function,
-        single_valued: bool,
+        single_valued: bool | None,
         dependencies: Dependencies = NO_DEPENDENCIES,
     ) -> Function:
         oid = function.oid
@@ -468,6 +470,8 @@ class Catalog:
         self._engine.set_row(FUNCTION_NAME, (oid, function.name))
         self._engine.set_row(FUNCTION_KIND, (oid, function.kind.value))
         self._engine.set_row(RETURNS_BAG, (oid, int(function.bag)))
+        if single_valued is None:
+            single_valued = function.kind is FunctionKind.STORED and not function.bag
         self._engine.set_row(SINGLE_VALUED, (oid, int(single_valued)))
         self._engine.set_row(DEFINITION, (oid, function.text))
         self._engine.set_row(LANGUAGE, (oid, function.language))

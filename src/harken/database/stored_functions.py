@@ -14,10 +14,15 @@ def store(
     in_lake: bool = False,
     dependencies: Dependencies | None = None,
     resident: bool = False,
+    set_valued: bool = False,
 ) -> Function:
-    """`resident` keeps it here even where new relations go to the lake."""
+    """`resident` keeps it here even where new relations go to the lake. A set-valued function
+    has a set of values for each argument."""
     made = runtime.catalog.add_function(
-        function, dependencies or Dependencies(), property_of=property_of
+        function,
+        dependencies or Dependencies(),
+        False if set_valued else None,
+        property_of,
     )
     assert made.relation is not None
     engine = runtime.engine

@@ -100,18 +100,26 @@ GENERATED = (TYPES_OF, ACTIVATED)
 """Derived relations over the catalog, whose clauses follow the schema."""
 
 
-def relation_of(function: Function, single_valued: bool = False) -> Relation:
-    """The relation behind a stored, derived or foreign function."""
+def relation_of(function: Function, single_valued: bool | None = None) -> Relation:
+    """The relation behind a stored, derived or foreign function. A stored function that is neither
+    single-valued nor a bag holds a set of values for each argument; by default it is
+    single-valued."""
     inputs = len(function.parameters)
     kind = Kind[function.kind.name]
-    keyed = not function.bag and (kind is Kind.STORED or single_valued)
+    if single_valued is None:
+        single_valued = kind is Kind.STORED
+    key: tuple[int, ...] | None = None
+    if single_valued and not function.bag:
+        key = tuple(range(inputs))
+    elif kind is Kind.STORED and not function.bag:
+        key = tuple(range(inputs + len(function.results)))
     return Relation(
         name=function.name,
         columns=(*function.parameters, *function.results),
         inputs=inputs,
         kind=kind,
         semantics=Semantics.BAG if function.bag else Semantics.SET,
-        key=tuple(range(inputs)) if keyed else None,
+        key=key,
     )
 
 

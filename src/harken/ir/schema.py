@@ -55,6 +55,17 @@ class Function:
         return f"{self.name}({','.join(column.type.name for column in self.parameters)})"
 
     @property
+    def is_set_valued(self) -> bool:
+        """Whether it is stored with a set of values for each argument."""
+        relation = self.relation
+        return (
+            self.kind is FunctionKind.STORED
+            and relation is not None
+            and relation.key == tuple(range(relation.arity))
+            and relation.arity > len(self.parameters)
+        )
+
+    @property
     def has_effects(self) -> bool:
         return self.kind is FunctionKind.PROCEDURE or (
             self.kind is FunctionKind.FOREIGN and self.relation is None

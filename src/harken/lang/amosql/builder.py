@@ -190,6 +190,7 @@ class Builder:
             _nodes(parts[arrow:], syntax.Declaration),
             _has(parts, "BAG"),
             body,
+            _has(parts[arrow:], "SET"),
             span=span,
         )
 

@@ -159,6 +159,7 @@ class CreateFunction(Node):
     results: tuple[Declaration, ...]
     bag: bool
     body: FunctionBody
+    set_valued: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,9 @@ def create_function(runtime: Runtime, node: syntax.CreateFunction, text: str) ->
     match function.kind:
         case FunctionKind.STORED:
             assert isinstance(node.body, syntax.StoredBody)
-            store(runtime, function, in_lake=node.body.in_lake)
+            store(
+                runtime, function, in_lake=node.body.in_lake, set_valued=node.set_valued
+            )
         case FunctionKind.FOREIGN:
             _create_foreign(runtime, function, node)
         case FunctionKind.DERIVED:

@@ -148,7 +148,7 @@ def _set(
             f"{target.function.name} holds one value for each argument, but this gives "
             f"{len(set(values))}",
             code="many-values",
-            hint="declare it `-> bag of`, or use an aggregate",
+            hint="declare it `-> set of` or `-> bag of`, or use an aggregate",
         )
     wanted = [target.row((*arguments, *value)) for value in values]
     if target.relation.is_set:
@@ -195,7 +195,7 @@ def _add(engine: Engine, target: Target, row: tuple[Any, ...]) -> None:
         raise ValueFault(
             f"{target.function.name} already has a value for this argument, and holds only one",
             code="many-values",
-            hint="use `set` to replace it, or declare the function `-> bag of`",
+            hint="use `set` to replace it, or declare the function `-> set of` or `-> bag of`",
         )
     if not present:
         engine.set_row(relation, stored)
