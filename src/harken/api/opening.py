@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import harken.api.languages  # noqa: F401
+from harken.api import authorisation
 from harken.api.internals import Internals
 from harken.consumers.constraints.constraints import Constraints
 from harken.consumers.monitors.monitors import Monitors
@@ -57,7 +58,7 @@ from harken.notify.template_records import TemplateRecords
 from harken.settings import Settings
 from harken.statements.amosql import foreign
 from harken.statements.amosql.build import syntax_of
-from harken.statements.amosql.rule_definitions import AmosqlRules
+from harken.statements.amosql.rule_definitions import AmosqlRules, function_of_rule
 from harken.statements.datalog.production_programs import compile_text
 from harken.statements.language_registry import language_named
 from harken.statements.sql.answer_shapes import AnswerShapes
@@ -97,6 +98,8 @@ def _assemble(runtime: Runtime) -> Internals:
     materialized = KeptViews(runtime, network)
     constraints = Constraints(runtime, network, compile_constraints)
     rules = Rules(runtime, network, check_phase, AmosqlRules(runtime))
+    runtime.catalog.rule_function = partial(function_of_rule, catalog=runtime.catalog)
+    authorisation.offer(runtime)
     continual = ContinualQueries(runtime, network, query_compiler(runtime))
     continual.answers.lifted = AnswerShapes(runtime)
     continual.check_recipient = lambda to: check_recipient(runtime, to)

@@ -100,6 +100,9 @@ class Catalog:
         """Whether the open transaction has changed the schema."""
         self.when_reloaded: Callable[[], None] = lambda: None
         """Called whenever the schema was read again."""
+        self.rule_function: Callable[[str], tuple[Function, Dependencies] | None] = lambda _: None
+        """The function of that name that belongs to a rule; it is made when it is first asked
+        for."""
 
     # --- Schema ----------------------------------------------------------------------------
 
@@ -107,8 +110,15 @@ class Catalog:
         stored = self._memory.functions.get(name, {})
         session = self._session_overloads.get(name)
         if not session:
-            return tuple(stored.values())
+            return tuple(stored.values()) or self._of_rule(name)
         return (*stored.values(), *(f for f in session.values() if f.id not in stored))
+
+    def _of_rule(self, name: str) -> tuple[Function, ...]:
+        made = self.rule_function(name) if self._memory.rules else None
+        if made is None:
+            return ()
+        self._remember(*made)
+        return made[:1]
 
     def function_names(self) -> tuple[str, ...]:
         return (*self._memory.functions, *(f.name for f in self._session.values()))
@@ -199,6 +209,9 @@ class Catalog:
     def rules(self) -> dict[str, tuple[int, str]]:
         """The rules by name: the object that stands for each, and its text."""
         return self._memory.rules
+
+    def rule_dependencies(self, name: str) -> Dependencies:
+        return self._memory.rule_dependencies.get(name, NO_DEPENDENCIES)
 
     def rule_parameters(self, name: str) -> tuple[Column, ...]:
         return self._memory.rule_parameters[name]
@@ -403,6 +416,9 @@ class Catalog:
         function = activation_function(name, self._memory.rule_parameters.pop(name))
         self._memory.activation_functions.pop(function.id, None)
         self._memory.functions.pop(function.name, None)
+        for each in [each for each in self.functions() if each.of_rule == name]:
+            self._memory.functions.pop(each.name, None)
+            self._memory.dependencies.pop(each.id, None)
         self._engine.remove_row(extent_relation(OBJECT), (oid,))
         self.epoch += 1
         self.touch_rules()

@@ -105,16 +105,19 @@ class Permissions:
         self._records = records
         self._catalog = catalog
         self.user: User | None = None
+        self.account: str | None = None
+        """The name of the user, an operator's as well; None if nobody signed in."""
 
     @contextmanager
     def acting_as(self, user: User | None) -> Iterator[None]:
         """In the block, work for this user; an operator may do everything."""
-        before = self.user
+        before = self.user, self.account
         self.user = None if user is None or user.is_operator else user
+        self.account = None if user is None else user.name
         try:
             yield
         finally:
-            self.user = before
+            self.user, self.account = before
 
     # --- checks ----------------------------------------------------------------------------
 

@@ -31,7 +31,9 @@ class Function:
     `language`. The rows of a `materialized` view are stored. `facts_of` names the relation of
     Datalog whose stated facts a stored function holds. `order` are the positions of its columns in
     the order of declaration, where that is another than in the relation. A variadic function takes
-    any values (a Python procedure registered without a signature).
+    any values (a Python procedure registered without a signature). The condition and the action of
+    a rule can be called as a function and a procedure, which are `of_rule`; their text is the
+    rule's.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Function:
     materialized: bool = False
     facts_of: str = ""
     order: tuple[int, ...] = ()
+    of_rule: str = ""
 
     @property
     def id(self) -> str:

@@ -92,7 +92,7 @@ class Amosql(UsualFormat):
             return False
         _, single = check_function(function, catalog)
         relation = function.relation
-        if relation is None or single == (relation.key is not None):
+        if function.of_rule or relation is None or single == (relation.key is not None):
             return False
         catalog.mark_single_valued(function, single)
         return True

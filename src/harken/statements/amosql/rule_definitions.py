@@ -12,7 +12,7 @@ from harken.database.dependency_order import dependents_in_order
 from harken.database.function_tables import asked_below
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
-from harken.database.system import time_key
+from harken.database.system import relation_of, time_key
 from harken.engines.protocol import Engine
 from harken.errors import IntegrityError, NameFault, SafetyFault, TypeFault
 from harken.ir.assemble import assemble
@@ -40,7 +40,7 @@ from harken.statements.amosql import steps
 from harken.statements.amosql.build import Builder
 from harken.statements.amosql.definitions import columns
 from harken.statements.amosql.rule_events import compile_event, happening
-from harken.values.types import INTEGER
+from harken.values.types import BOOLEAN, INTEGER
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,11 @@ def create_rule(runtime: Runtime, rules: Rules, node: syntax.CreateRule, text: s
 def delete_rule(runtime: Runtime, rules: Rules, node: syntax.DeleteRule) -> None:
     rule = rules.find(node.name, node.span)
     catalog = runtime.catalog
-    names = (f"rule {rule.name}", f"{rule.name}_activations")
+    names = (
+        f"rule {rule.name}",
+        f"{rule.name}_activations",
+        *(f"{start}{rule.name}" for start in RULE_FUNCTIONS),
+    )
     users = {function.id for name in names for function in catalog.dependents(name)}
     users |= {f"rule {each}" for name in names for each in catalog.rules_that_call(name)}
     users.discard(f"rule {rule.name}")
@@ -111,6 +115,35 @@ def delete_rule(runtime: Runtime, rules: Rules, node: syntax.DeleteRule) -> None
             hint="delete those first",
         )
     rules.remove(rule)
+
+
+RULE_FUNCTIONS = {"cnd_": FunctionKind.DERIVED, "act_": FunctionKind.PROCEDURE}
+"""The condition of the rule r can be called as the function cnd_r, its action as the procedure
+act_r."""
+
+
+def function_of_rule(name: str, catalog: Catalog) -> tuple[Function, Dependencies] | None:
+    """`cnd_r` or `act_r`, if there is a rule r."""
+    kind = RULE_FUNCTIONS.get(name[:4])
+    if kind is None or name[4:] not in catalog.rules:
+        return None
+    oid, text = catalog.rules[name[4:]]
+    rule = read_rule(text, oid, catalog)
+    is_condition = kind is FunctionKind.DERIVED
+    inputs = rule.parameters if is_condition else (*rule.parameters, *rule.variables)
+    results = (rule.variables or (Column("holds", BOOLEAN),)) if is_condition else ()
+    function = Function(
+        name=name,
+        parameters=inputs,
+        results=results,
+        kind=kind,
+        text=text,
+        system=True,
+        of_rule=rule.name,
+    )
+    if is_condition:
+        function = replace(function, relation=relation_of(function))
+    return function, catalog.rule_dependencies(rule.name)
 
 
 # --- from text to programs ---------------------------------------------------------------------

@@ -154,9 +154,7 @@ def create_function(runtime: Runtime, node: syntax.CreateFunction, text: str) ->
     match function.kind:
         case FunctionKind.STORED:
             assert isinstance(node.body, syntax.StoredBody)
-            store(
-                runtime, function, in_lake=node.body.in_lake, set_valued=node.set_valued
-            )
+            store(runtime, function, in_lake=node.body.in_lake, set_valued=node.set_valued)
         case FunctionKind.FOREIGN:
             _create_foreign(runtime, function, node)
         case FunctionKind.DERIVED:
@@ -221,7 +219,8 @@ def _recheck_after_removal(runtime: Runtime, function: Function, span: Span | No
         recheck(runtime, function.name)
     except HarkenError as error:
         watchers = runtime.monitors.users_of(function)
-        users = sorted(f.id for f in runtime.catalog.dependents(function.name))
+        dependents = runtime.catalog.dependents(function.name)
+        users = sorted(each.id for each in dependents if not each.of_rule)
         users += [f"rule {rule}" for rule in runtime.catalog.rules_that_call(function.name)]
         first = [each.ending for each in watchers] + (["delete the others"] if users else [])
         users = [*(each.title for each in watchers), *users]
