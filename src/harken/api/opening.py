@@ -57,7 +57,7 @@ from harken.notify.recipients import check_recipient
 from harken.notify.template_records import TemplateRecords
 from harken.settings import Settings
 from harken.statements.amosql import foreign
-from harken.statements.amosql.build import syntax_of
+from harken.statements.amosql.function_syntax import syntax_of
 from harken.statements.amosql.rule_definitions import AmosqlRules, function_of_rule
 from harken.statements.datalog.production_programs import compile_text
 from harken.statements.language_registry import language_named

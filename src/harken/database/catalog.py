@@ -43,7 +43,6 @@ from harken.database.system import (
     SYSTEM_RELATIONS,
     TYPE_NAME,
     TYPES_OF,
-    activation_function,
     relation_of,
     system_functions,
     with_relation,
@@ -101,8 +100,7 @@ class Catalog:
         self.when_reloaded: Callable[[], None] = lambda: None
         """Called whenever the schema was read again."""
         self.rule_function: Callable[[str], tuple[Function, Dependencies] | None] = lambda _: None
-        """The function of that name that belongs to a rule; it is made when it is first asked
-        for."""
+        """The function of that name that belongs to a rule."""
 
     # --- Schema ----------------------------------------------------------------------------
 
@@ -114,11 +112,9 @@ class Catalog:
         return (*stored.values(), *(f for f in session.values() if f.id not in stored))
 
     def _of_rule(self, name: str) -> tuple[Function, ...]:
-        made = self.rule_function(name) if self._memory.rules else None
-        if made is None:
-            return ()
-        self._remember(*made)
-        return made[:1]
+        if made := self.rule_function(name) if self._memory.rules else None:
+            self._remember(*made)
+        return made[:1] if made else ()
 
     def function_names(self) -> tuple[str, ...]:
         return (*self._memory.functions, *(f.name for f in self._session.values()))
@@ -226,18 +222,15 @@ class Catalog:
         return [self.function(function_id) for function_id, owner in owners if owner == type_name]
 
     def users_of_type(self, type_name: str) -> list[Function]:
-        def mentions(function: Function) -> bool:
-            columns = (*function.parameters, *function.results)
-            return any(c.type.name == type_name for c in columns) or (
-                type_name in self.dependencies(function.id).types
-            )
-
-        own = (function for function in self.functions() if not function.system)
-        return [function for function in own if mentions(function)]
+        return [
+            each
+            for each in (each for each in self.functions() if not each.system)
+            if type_name in self.dependencies(each.id).types
+            or any(c.type.name == type_name for c in (*each.parameters, *each.results))
+        ]
 
     def rules_that_mention(self, type_name: str) -> list[str]:
-        known = self._memory.rule_dependencies.items()
-        return [rule for rule, dependencies in known if type_name in dependencies.types]
+        return [each for each in self.rules if type_name in self.rule_dependencies(each).types]
 
     # --- loading ---------------------------------------------------------------------------
 
@@ -339,8 +332,8 @@ class Catalog:
         single_valued: bool | None = None,
         property_of: str | None = None,
     ) -> Function:
-        """Store a function, replacing one with the same signature. A stored one has one value for
-        each argument unless it is a bag or this says that it has several."""
+        """Store a function, replacing one with the same signature. Unless this says otherwise, a
+        stored one has one value for each argument."""
         if self.has_function(function.id) and function.id not in self._session:
             self._erase(self.function(function.id))
         function = replace(function, oid=self.allocate(1))
@@ -405,20 +398,11 @@ class Catalog:
             self._engine.set_row(RULE_CALLS, (oid, function))
         for type_name in more.types:
             self._engine.set_row(RULE_MENTIONS, (oid, self.type_oid(type_name)))
-        known = self._memory.rule_dependencies.get(name, NO_DEPENDENCIES)
-        self._memory.rule_dependencies[name] = Dependencies(
-            known.functions | more.functions, known.types | more.types
-        )
+        self._memory.rule_dependencies[name] = self.rule_dependencies(name) | more
 
     def remove_rule(self, name: str) -> None:
         oid, _ = self._memory.rules.pop(name)
-        self._memory.rule_dependencies.pop(name, None)
-        function = activation_function(name, self._memory.rule_parameters.pop(name))
-        self._memory.activation_functions.pop(function.id, None)
-        self._memory.functions.pop(function.name, None)
-        for each in [each for each in self.functions() if each.of_rule == name]:
-            self._memory.functions.pop(each.name, None)
-            self._memory.dependencies.pop(each.id, None)
+        self._memory.forget_rule(name)
         self._engine.remove_row(extent_relation(OBJECT), (oid,))
         self.epoch += 1
         self.touch_rules()
@@ -486,8 +470,8 @@ class Catalog:
         self._engine.set_row(FUNCTION_NAME, (oid, function.name))
         self._engine.set_row(FUNCTION_KIND, (oid, function.kind.value))
         self._engine.set_row(RETURNS_BAG, (oid, int(function.bag)))
-        if single_valued is None:
-            single_valued = function.kind is FunctionKind.STORED and not function.bag
+        is_single = function.kind is FunctionKind.STORED and not function.bag
+        single_valued = is_single if single_valued is None else single_valued
         self._engine.set_row(SINGLE_VALUED, (oid, int(single_valued)))
         self._engine.set_row(DEFINITION, (oid, function.text))
         self._engine.set_row(LANGUAGE, (oid, function.language))

@@ -50,6 +50,9 @@ class Dependencies:
     functions: frozenset[str] = frozenset()
     types: frozenset[str] = frozenset()
 
+    def __or__(self, more: Dependencies) -> Dependencies:
+        return Dependencies(self.functions | more.functions, self.types | more.types)
+
 
 NO_DEPENDENCIES = Dependencies()
 
@@ -74,6 +77,17 @@ class Memory:
         function = activation_function(rule, parameters)
         self.activation_functions[function.id] = rule
         self.functions.setdefault(function.name, {}).setdefault(function.id, function)
+
+    def forget_rule(self, rule: str) -> None:
+        """Everything but its name: its activations, and its condition and action as functions."""
+        self.rule_dependencies.pop(rule, None)
+        activations = activation_function(rule, self.rule_parameters.pop(rule))
+        self.activation_functions.pop(activations.id, None)
+        self.functions.pop(activations.name, None)
+        made = [each for known in self.functions.values() for each in known.values()]
+        for each in (each for each in made if each.of_rule == rule):
+            self.functions.pop(each.name, None)
+            self.dependencies.pop(each.id, None)
 
 
 def read_memory(engine: Engine) -> Memory:

@@ -21,7 +21,7 @@ from harken.lang.amosql.program_draft import Declared, Draft
 from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.translate import Translator
 from harken.planner.prepare import prepare
-from harken.statements.amosql.build import as_statement_query, syntax_of
+from harken.statements.amosql.function_syntax import as_statement_query, syntax_of
 from harken.values.types import Type
 
 

@@ -12,9 +12,10 @@ from harken.ir.clauses import Definition
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.amosql.keywords import KEYWORDS
 from harken.lang.amosql.statement_shapes import split
-from harken.statements.amosql.build import Builder, syntax_of
+from harken.statements.amosql.build import Builder
 from harken.statements.amosql.declared import declarations
 from harken.statements.amosql.definitions import check_function, translate_function
+from harken.statements.amosql.function_syntax import syntax_of
 from harken.statements.amosql.outside_calls import call
 from harken.statements.amosql.session import Session
 from harken.statements.completing import Candidates, KnownNames, Place

@@ -8,7 +8,8 @@ from harken.database.evaluation import Evaluation, Frame
 from harken.database.runtime import Runtime
 from harken.ir.schema import Function
 from harken.statements.amosql import steps
-from harken.statements.amosql.build import Builder, syntax_of
+from harken.statements.amosql.build import Builder
+from harken.statements.amosql.function_syntax import syntax_of
 from harken.values.rows import Row
 from harken.values.types import Type
 

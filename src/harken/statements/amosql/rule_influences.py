@@ -17,7 +17,7 @@ from harken.ir.schema import Function, FunctionKind
 from harken.lang.amosql import syntax
 from harken.lang.amosql.parser import parse_statement
 from harken.lang.amosql.tree_walk import descendants
-from harken.statements.amosql.build import syntax_of
+from harken.statements.amosql.function_syntax import syntax_of
 from harken.statements.language_registry import language_named
 
 DEEPEST = 100
