@@ -152,3 +152,14 @@ def test_what_cannot_work_later_is_given_up_at_once(world: World) -> None:
 def test_an_unknown_channel_is_named() -> None:
     with pytest.raises(TypeFault, match="there is no channel PIGEON"):
         channel_named("pigeon")
+
+
+def test_what_waits_behind_a_failed_message_is_not_due(world: World) -> None:
+    """Else whoever does what is due would never sleep until the next attempt."""
+    world.toy.broken["a"] = NotDelivered("busy")
+    world.write("a", 1)
+    world.write("a", 2)
+    world.run()
+    due = world.db.next_due()
+    assert due is not None
+    assert due >= NOON + datetime.timedelta(seconds=FIRST_RETRY / 2)

@@ -27,7 +27,7 @@ from __future__ import annotations
 import datetime
 import json
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -83,7 +83,7 @@ RESULTS = (
     Column("claim", TEXT),
 )
 TEXT_OF_FUNCTION = "create function delivery(integer number) -> messages to people"
-_QUERY, _CHANNEL, _ADDRESS = 2, 7, 8
+_QUERY, _CHANNEL, _ADDRESS, _OPTIONS = 2, 7, 8, 9
 _PAYLOAD = 10
 _STATE, _ATTEMPTS, _DUE, _TRIED, _ERROR, _CLAIM = 11, 12, 13, 14, 15, 16
 
@@ -199,7 +199,7 @@ class Messages:
         `lease` seconds."""
         found, kept_back = [], set()
         for row in self._rows(OPEN):
-            line = row[_QUERY], row[_CHANNEL], row[_ADDRESS]
+            line = _line_of(row)
             if line in kept_back:
                 continue
             if _may_be_sent(row, now, lease):
@@ -209,12 +209,28 @@ class Messages:
         return found
 
     def next_due(self, lease: float = 0) -> datetime.datetime | None:
-        """When a message can be sent next: it is due, or the lease on it ends."""
-        return min((_free_at(row, lease) for row in self._rows(OPEN)), default=None)
+        """When a message can be sent next: the first of a line is due, or the lease on it ends. The
+        others of its line wait for it."""
+        firsts: dict[Line, Row] = {}
+        for row in self._rows(OPEN):
+            firsts.setdefault(_line_of(row), row)
+        return min((_free_at(row, lease) for row in firsts.values()), default=None)
 
     def listed(self, *states: str) -> list[StoredMessage]:
         """The messages, all or those in some states, in order of number."""
         return [_read(row) for row in self._rows(states)]
+
+    def listed_if(self, state: str, is_wanted: Callable[[Line, str], bool]) -> list[StoredMessage]:
+        """Those in a state whose lines and options, as JSON, are wanted; the others are not even
+        decoded."""
+        known: dict[tuple[Line, str], bool] = {}
+        found = []
+        for row in self._rows((state,)):
+            key = _line_of(row), row[_OPTIONS]
+            if key not in known:
+                known[key] = is_wanted(*key)
+            found += [_read(row)] if known[key] else []
+        return found
 
     def claim(self, number: int, run: str, now: datetime.datetime, lease: float) -> bool:
         """In a transaction: reserve a message for a run; False if it is not to be sent any more."""
@@ -303,6 +319,10 @@ class Messages:
         relation = self._runtime.catalog.function(f"{NAME}(integer)").relation
         assert relation is not None
         return relation
+
+
+def _line_of(row: Row) -> Line:
+    return row[_QUERY], row[_CHANNEL], row[_ADDRESS]
 
 
 def _free_at(row: Row, lease: float) -> datetime.datetime:

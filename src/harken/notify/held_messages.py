@@ -14,7 +14,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from harken.database.messages import (
@@ -23,6 +23,7 @@ from harken.database.messages import (
     PAGE,
     UNSUBSCRIBED,
     WAITING,
+    Line,
     Messages,
     StoredMessage,
 )
@@ -43,12 +44,22 @@ SIGNS = {"inserted": 1, "deleted": -1}
 def hold_and_gather(messages: Messages, transactions: Transactions, now: datetime.datetime) -> None:
     """In a transaction of its own: give each held message its moment, and put together what is to
     go out as one."""
-    waiting = [each for each in messages.listed(WAITING) if each.message.kind not in URGENT]
+    links = messages.unsubscribing
+
+    def is_special(line: Line, options: str) -> bool:
+        """Whether it may be held back, or is not to be sent at all."""
+        try:
+            return links.is_ended(*line) or _pacing(json.loads(options)).holds
+        except ValueError:
+            return True  # reading it says what is wrong
+
+    found = messages.listed_if(WAITING, is_special)
+    waiting = [each for each in found if each.message.kind not in URGENT]
     waiting = _wanted(messages, transactions, waiting)
     people: dict[tuple[str, str, str], list[StoredMessage]] = {}
     paces: dict[tuple[str, str, str], Pacing] = {}
     for each in waiting:
-        pacing = _pacing(each)
+        pacing = _pacing(each.message.recipient.options)
         if pacing.holds:
             to = each.message.recipient
             about = f"group {pacing.group}" if pacing.group else f"query {each.message.query}"
@@ -72,9 +83,9 @@ def _wanted(
     return [each for each in waiting if each not in gone]
 
 
-def _pacing(message: StoredMessage) -> Pacing:
+def _pacing(options: Mapping[str, Any]) -> Pacing:
     try:
-        return pacing_of(message.message.recipient.options)
+        return pacing_of(options)
     except ValueFault:  # it was refused when the clause was read; the row was changed since
         return Pacing()
 
@@ -125,12 +136,16 @@ class _Person:
         since = self._now - self._pacing.per
         sent = sorted(
             each.tried
-            for each in self._messages.listed(DELIVERED)
+            for each in self._messages.listed_if(DELIVERED, self._is_to)
             if each.tried is not None and each.tried > since and self._is_alike(each)
         )
         if len(sent) < self._pacing.most:
             return self._now
         return sent[-self._pacing.most] + self._pacing.per
+
+    def _is_to(self, line: Line, options: str) -> bool:
+        to = self._waiting[0].message.recipient
+        return line[1:] == (to.channel, to.address)
 
     def _is_alike(self, sent: StoredMessage) -> bool:
         first, to = self._waiting[0].message, sent.message.recipient
