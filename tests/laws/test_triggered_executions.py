@@ -55,7 +55,7 @@ def _above(kind: str, rows: list[Values], bound: int) -> bool:
 def events(chance: Random) -> sim.Part:
     kinds = tuple(chance.sample(("INSERT", "UPDATE", "DELETE"), chance.randint(1, 3)))
     columns = ("x",) if kinds == ("UPDATE",) and chance.random() < 0.5 else ()
-    return sim.Events(kinds, columns, chance.choice("tts"))
+    return sim.Events(kinds, columns, "t" if columns else chance.choice("tts"))
 
 
 def simple(chance: Random) -> sim.Part:
