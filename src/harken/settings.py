@@ -66,6 +66,13 @@ SETTINGS: tuple[Setting, ...] = (
         least=1,
     ),
     Setting(
+        "delivered_messages",
+        10_000,
+        "How many messages that need nothing more stay recorded, with the attempts to deliver "
+        "them, about.",
+        least=1,
+    ),
+    Setting(
         "guests",
         False,
         "Whether `harken serve` lets people who did not sign in read what is granted to PUBLIC.",

@@ -157,7 +157,7 @@ def side_by_side(figures: Iterable[Figure]) -> Iterator[Group]:
     for name, group in groupby(figures, key=lambda figure: figure.name):
         of_name = list(group)
         targets = map(_target, filter(_has_target, of_name))
-        yield Group(f"[bold]{name}[/]", _grid(of_name), *targets, "")
+        yield Group(f"[bold]{name}[/]", _grid(of_name, _size_of(of_name[0])), *targets, "")
 
 
 def by_query(figures: Iterable[Figure]) -> Iterator[Group]:
@@ -203,6 +203,11 @@ def _query_target(figure: Figure) -> str:
     return f"  {query}: {figure.measure} {value}, needs {figure.needs}: {verdict}"
 
 
+def _size_of(figure: Figure) -> str:
+    """The parameter by which the sizes of a benchmark differ."""
+    return "items" if "items" in figure.params else next(iter(figure.params))
+
+
 def _grid(figures: list[Figure], rows: str = "items") -> Table:
     measures = list(dict.fromkeys(figure.measure for figure in figures))
     shown = Table(box=None, padding=(0, 1, 0, 0), header_style="")
@@ -223,9 +228,10 @@ def _has_target(figure: Figure) -> bool:
 
 
 def _target(figure: Figure) -> str:
-    items, value = show(figure.params["items"]), show(rounded(figure.value))
+    size = _size_of(figure)
+    items, value = show(figure.params[size]), show(rounded(figure.value))
     verdict = VERDICTS[figure.holds]
-    return f"  {items} items: {figure.measure} {value}, needs {figure.needs}: {verdict}"
+    return f"  {items} {size}: {figure.measure} {value}, needs {figure.needs}: {verdict}"
 
 
 def title(figure: Figure) -> str:

@@ -18,6 +18,8 @@ from harken.ir.relations import Column
 from harken.values.rows import Row
 from harken.values.types import INTEGER, NUMBER, TEXT, TIMESTAMP
 
+PARTS = 10
+"""The oldest executions of a query are forgotten together, this part of the kept ones at a time."""
 NAME = "continual_execution"
 CHANGED, UNCHANGED, NO_DATA = "changed", "unchanged", "no data"
 ERROR, MISSED = "error", "missed"
@@ -92,7 +94,8 @@ class ExecutionLog:
             "query_number": done.number,
         }
         self._relation.write(number, values)
-        if done.execution + failures > keep:
+        beyond = done.execution + failures - keep
+        if beyond > 0 and beyond % max(1, keep // PARTS) == 0:
             self._trim(done.number, keep)
         return number
 

@@ -94,6 +94,7 @@ class DeliveryLog:
         """In a transaction: remove the attempts of a message."""
         if not self.is_declared:
             return
+        self._runtime.engine.indexes.ensure([(self._relation(), (_MESSAGE,))])
         for row in self._runtime.engine.matching(self._relation(), {_MESSAGE: message}):
             self._runtime.engine.clear(self._relation(), row[:1])
 

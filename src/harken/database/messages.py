@@ -34,6 +34,7 @@ from typing import Any, TypeAlias
 from harken.database.runtime import Runtime
 from harken.database.stored_functions import store
 from harken.database.unsubscribing import Unsubscribing
+from harken.engines.protocol import COUNTERS
 from harken.errors import IntegrityError, NameFault, ValueFault
 from harken.ir.relations import Column, Relation
 from harken.ir.schema import Function, FunctionKind
@@ -62,7 +63,11 @@ DELIVERED, DEAD = "delivered", "dead"
 MUTED, GROUPED, UNSUBSCRIBED = "muted", "grouped", "unsubscribed"
 """Messages that are not sent: nobody wants them, or another one has their content."""
 OPEN = (WAITING, SENDING, FAILED)
+DONE = (DELIVERED, MUTED, GROUPED, UNSUBSCRIBED)
+"""The states of a message that needs nothing more."""
 STATES = (*OPEN, DELIVERED, DEAD, MUTED, GROUPED, UNSUBSCRIBED)
+ATTEMPTS = "delivery attempts"
+"""The counter of the file that says how often delivery was attempted."""
 NUMBER = Column("number", INTEGER)
 RESULTS = (
     Column("id", TEXT),
@@ -282,6 +287,20 @@ class Messages:
     def remove(self, number: int) -> None:
         """In a transaction: forget a message."""
         self._runtime.engine.clear(self._relation(), (number,))
+
+    def count_settled(self, count: int, each: int) -> bool:
+        """In a transaction: so many attempts were made. Whether their number has passed a multiple
+        of `each`."""
+        records = self._runtime.engine.connection.records
+        known = records.find(COUNTERS, {"key": ATTEMPTS})
+        before = int(known[0][1]) if known else 0
+        records.add(COUNTERS, (ATTEMPTS, before + count), replace=True)
+        return before // each != (before + count) // each
+
+    def superfluous(self, keep: int) -> list[int]:
+        """The oldest messages that need nothing more, beyond so many."""
+        found = sorted(row[0] for row in self._rows(DONE))
+        return found[: max(0, len(found) - keep)]
 
     def _settle(
         self, number: int, run: str, state: str, due: datetime.datetime | None, error: str

@@ -70,6 +70,10 @@ def deliver_due(
     return _Run(messages, transactions, around, log, chance).outcomes()
 
 
+PARTS = 10
+"""The oldest messages are forgotten together, this part of those that are kept at a time."""
+
+
 class _Run:
     def __init__(
         self,
@@ -110,7 +114,17 @@ class _Run:
                     pool.submit(self._offer, *self._prepared(message))
                 self._in_flight += len(claimed)
                 offered = self._finished()
+        self._forget_oldest(len(found))
         return found
+
+    def _forget_oldest(self, count: int) -> None:
+        """Once in a while: forget the oldest messages that need nothing more."""
+        keep = int(self._around.setting("delivered_messages"))
+        with self._transactions.block():
+            if self._messages.count_settled(count, max(1, keep // PARTS)):
+                for number in self._messages.superfluous(keep):
+                    self._log.forget(number)
+                    self._messages.remove(number)
 
     def _claim(self, free: deque[Line]) -> list[StoredMessage]:
         """Reserve the first message of each free line, as many as there are workers."""
