@@ -394,3 +394,16 @@ def test_a_read_only_database(engine: sa.Engine) -> None:
         with pytest.raises(sa.exc.OperationalError):
             connection.execute(sa.delete(SALE))
     readable.dispose()
+
+
+def test_sources_are_tables_and_domains_are_views(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('[{"id": 1}]')
+    with harken.connect(str(tmp_path / "a.db")) as db:
+        db.source("item", "json", path=tmp_path / "a.json", key="id")
+        db.domain("goods", ["item"])
+    engine = sa.create_engine(f"harken:///{tmp_path / 'a.db'}")
+    inspector = sa.inspect(engine)
+    assert "item" in inspector.get_table_names()
+    assert inspector.get_view_names() == ["goods"]
+    assert [each["name"] for each in inspector.get_columns("goods")] == ["id", "_member"]
+    engine.dispose()

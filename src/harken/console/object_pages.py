@@ -120,7 +120,7 @@ def shown_object(db: Database, name: str) -> Shown:
     return Shown(
         found,
         _sentence(db, found, reads),
-        found.kind in ("table", "view", "materialized view"),
+        found.kind in ("table", "view", "materialized view", "domain"),
         readers,
         reads,
         db.describe(name).warnings,

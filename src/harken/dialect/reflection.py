@@ -47,11 +47,11 @@ class HarkenReflection(default.DefaultDialect):
 
     @reflection.cache
     def get_table_names(self, connection: Any, schema: Any = None, **kw: Any) -> list[str]:
-        return self._names(connection, schema, "table")
+        return self._names(connection, schema, "table", "source")
 
     @reflection.cache
     def get_view_names(self, connection: Any, schema: Any = None, **kw: Any) -> list[str]:
-        return self._names(connection, schema, "view")
+        return self._names(connection, schema, "view", "domain")
 
     @reflection.cache
     def get_materialized_view_names(
@@ -152,9 +152,9 @@ class HarkenReflection(default.DefaultDialect):
         self._described(connection, table_name, schema)
         return {"text": None}
 
-    def _names(self, connection: Any, schema: Any, kind: str) -> list[str]:
+    def _names(self, connection: Any, schema: Any, *kinds: str) -> list[str]:
         rows = [] if schema else connection.exec_driver_sql("SHOW TABLES").all()
-        return [name for name, its_kind in rows if its_kind == kind]
+        return [name for name, its_kind in rows if its_kind in kinds]
 
     def _described(self, connection: Any, name: str, schema: Any) -> Any:
         if schema:

@@ -81,7 +81,7 @@ def refuse_input(runtime: Runtime, name: str) -> None:
 
 def _input(relation: LakeRelation) -> LakeInput:
     place = relation.place
-    title = kind_named(place.kind).title
+    title = _title(place.kind)
     where = str(place.options.get("directory") or place.path)
     shared: dict[str, Any] = {
         "name": relation.relation.name,
@@ -116,6 +116,13 @@ def _input(relation: LakeRelation) -> LakeInput:
         return LakeInput(
             state=State.FAILING, why=error.message, what_to_do=error.hint or "", **shared
         )
+
+
+def _title(kind: str) -> str:
+    try:
+        return kind_named(kind).title
+    except HarkenError:  # what reading it takes is not installed
+        return kind
 
 
 def _stream(runtime: Runtime, relation: LakeRelation, feed: tuple[Any, ...]) -> LakeInput:

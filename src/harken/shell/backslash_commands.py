@@ -30,6 +30,8 @@ or stops a statement."""
 
 PAUSE = 2.0
 """Seconds between two runs of a query that is watched."""
+ALIKE = {"source": " table", "domain": " view"}
+"""What else is listed among tables and views."""
 
 
 class BackslashCommands:
@@ -82,7 +84,7 @@ class BackslashCommands:
 
     def _list(self, kind: str) -> None:
         found = self._rows("SHOW TABLES")
-        rows = [row for row in found.rows if str(row[1]).endswith(kind)]
+        rows = [row for row in found.rows if (str(row[1]) + ALIKE.get(row[1], "")).endswith(kind)]
         self._put(Result(found.kind, found.columns, rows, types=found.types))
 
     def _rules(self) -> None:
