@@ -12,6 +12,8 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import orm
 
+import harken
+
 DAY = datetime.date(2026, 2, 3)
 MOMENT = datetime.datetime(2026, 2, 3, 4, 5, 6, 7, tzinfo=datetime.UTC)
 
