@@ -277,6 +277,12 @@ SETTINGS: tuple[Setting, ...] = (
         kept=True,
     ),
     Setting(
+        "channel_modules",
+        "",
+        "Modules that register channels of messages, separated by commas; imported at first use.",
+        fixed=True,
+    ),
+    Setting(
         "source_kinds",
         "",
         "Modules that register kinds of sources, separated by commas; imported at first use.",

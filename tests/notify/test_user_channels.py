@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,3 +44,34 @@ def test_a_name_that_is_none_is_refused(name: Any) -> None:
         harken.channel(name)
     with pytest.raises(HarkenError):
         harken.channel("owl")(name)
+
+
+MODULE = """
+import harken
+
+SHOWN = []
+
+
+@harken.channel("board")
+def show(message):
+    SHOWN.append(message.text)
+"""
+
+
+def test_a_module_that_the_operator_names_registers_channels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own_board.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    with harken.connect(settings={"channel_modules": "own_board"}) as db:
+        db.notifications.send("board", "hall", "Closed on Monday")
+        db.run_due()
+    assert "Closed on Monday" in sys.modules.pop("own_board").SHOWN[0]
+    withdraw("board")
+
+
+def test_a_module_that_is_not_there() -> None:
+    with harken.connect(settings={"channel_modules": "no_such_board"}) as db:
+        with pytest.raises(harken.HarkenError, match="no_such_board of the setting"):
+            db.notifications.send("board", "hall", "Closed on Monday")
+        assert db.run_due() == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from harken.database.messages import Recipient
 from harken.database.runtime import Runtime
 from harken.errors import ValueFault
+from harken.notify.channel_modules import import_channels
 from harken.notify.channel_registry import channel_named, surroundings_of
 from harken.notify.pacing import pacing_of
 from harken.notify.template_records import TemplateRecords
@@ -18,4 +19,5 @@ def check_recipient(runtime: Runtime, to: Recipient) -> None:
         if not isinstance(template, str):
             raise ValueFault(f"TEMPLATE cannot be {template}: it is a name", code="bad-value")
         TemplateRecords(runtime).check(template)
+    import_channels(runtime.settings)
     channel_named(to.channel).check(to, surroundings_of(runtime))
