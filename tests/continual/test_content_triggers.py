@@ -521,3 +521,18 @@ def test_a_condition_on_the_table_of_the_query_and_another_delivers_what_came(
     watched.sql("INSERT INTO weather VALUES ('Oslo', 9)")
     assert [each.outcome for each in watched.run()] == ["unchanged"]
     assert len(watched.messages()) == 1  # nothing came: only the first message
+
+
+def test_what_is_true_when_installed_or_executed_begins_no_sequence(watched: Watched) -> None:
+    watched.sql(
+        "CREATE CONTINUAL QUERY q AS SELECT symbol FROM stock "
+        "TRIGGER WHEN (NOT price CHANGES) THEN (price > 500)"
+    )
+    watched.sql("INSERT INTO stock VALUES ('SAP', 'SAP', 600)")
+    assert watched.run() == []  # nothing has ceased to be changed since it was installed
+    watched.sql("UPDATE stock SET price = 200 WHERE symbol = 'IBM'")
+    watched.sql("UPDATE stock SET price = 100 WHERE symbol = 'IBM'")
+    watched.sql("UPDATE stock SET price = 700 WHERE symbol = 'BAY'")
+    assert len(watched.run()) == 1
+    watched.sql("UPDATE stock SET price = 800 WHERE symbol = 'IBM'")
+    assert watched.run() == []

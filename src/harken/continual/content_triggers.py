@@ -179,11 +179,16 @@ class ContentTriggers(Consumer):
         self._executed.add(query.number)
         self._unwatched.clear(query.number)
         self._move(query.number, waiting.trigger)
+        self._forget_progress(waiting)
+
+    def _forget_progress(self, waiting: WaitingQuery) -> None:
+        """What became true because a query was installed or executed begins no sequence."""
+        number = waiting.query.number
         clear_progress(
-            query.number,
+            number,
             waiting.trigger,
             self._states,
-            lambda node: self._states.clear(query.number, node),
+            lambda node: self._states.clear(number, node),
         )
 
     def _move(self, number: int, trigger: CompiledTrigger) -> None:
@@ -386,7 +391,9 @@ class ContentTriggers(Consumer):
             if waiting is None:
                 continue
             fired = self._look(waiting, leaves).happened()
-            if fired is not None and number not in self._executed:
+            if number in self._executed:
+                self._forget_progress(waiting)
+            elif fired is not None:
                 self._fire(waiting, fired)
 
     def _look(
