@@ -1,5 +1,5 @@
-"""The law of redefinition for rules: whatever makes a condition true, data or definitions, a rule acts
-on what holds at the end of a check and did not hold at its beginning.
+"""The law of redefinition for rules: whatever makes a condition true, data or definitions, a rule
+acts on what holds at the end of a check and did not hold at its beginning.
 
 The interpreter keeps the quantities and the present definition; a rule that is deactivated and
 activated again acts on all that holds.
