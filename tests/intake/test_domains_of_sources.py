@@ -107,7 +107,7 @@ def kind() -> Iterator[ToyKind]:
     OF_USERS.pop(made.name)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(
     rows=st.lists(ROWS, min_size=3, max_size=3),
     tests=st.lists(TESTS, min_size=1, max_size=3),
