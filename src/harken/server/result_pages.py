@@ -80,7 +80,7 @@ def _results(query: str, name: str, done: PastExecution) -> Response:
     cause = str(done.cause.get("text", done.event))
     said = [
         ("Executed", f"{done.at:%Y-%m-%d %H:%M:%S} UTC"),
-        ("Because", cause),
+        ("Cause", cause),
         ("Outcome", done.outcome),
         ("Rows of the answer", f"{done.rows:,}"),
         ("New", f"{done.inserted:,}"),
