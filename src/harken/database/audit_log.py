@@ -10,6 +10,7 @@ import datetime
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from harken.database.runtime import Runtime
 from harken.engines.protocol import Field, RecordKind, Records
 
 AUDIT = RecordKind(
@@ -62,3 +63,11 @@ class AuditLog:
             Entry(number, datetime.datetime.fromtimestamp(at, datetime.UTC), *texts)
             for number, at, *texts in reversed(rows)
         ]
+
+
+def note_change(runtime: Runtime, action: str, object: str, detail: str = "") -> None:
+    """In a transaction: record a change of the configuration, by whoever the session works for."""
+    connection = runtime.engine.connection
+    most = int(runtime.settings["audit_entries"])
+    log = AuditLog(connection.records, connection.now, lambda: most)
+    log.add(runtime.permissions.account or "", action, object, detail)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 
+from harken.database.audit_log import note_change
 from harken.database.runtime import Runtime
 from harken.database.stored_functions import store
 from harken.errors import NameFault, nearest
@@ -67,6 +68,7 @@ class TemplateRecords:
             now,
         )
         self._runtime.engine.set_row(self._relation(), row)
+        note_change(self._runtime, "save template", template.name)
 
     def drop(self, name: str, *, if_exists: bool = False) -> None:
         """In a transaction: forget a template. Messages that name it get the built-in words."""
@@ -75,6 +77,7 @@ class TemplateRecords:
                 return
             raise self.unknown(name)
         self._runtime.engine.clear(self._relation(), (name.lower(),))
+        note_change(self._runtime, "drop template", name)
 
     def find(self, name: str) -> Template | None:
         if not self._is_declared:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
+from harken.database.audit_log import note_change
 from harken.database.function_tables import SqlTables
 from harken.database.permissions import (
     PUBLIC,
@@ -37,6 +38,9 @@ def carry_out(runtime: Runtime, statement: Statement) -> None:
     )
     for grant in list(_grants(runtime, statement, node)):
         store(grant)
+    what = ", ".join(each.name for each in node.objects)
+    people = f"{', '.join(node.privileges)} {', '.join(node.accounts)}"
+    note_change(runtime, node.verb.lower(), what, people)
 
 
 def _grants(runtime: Runtime, statement: Statement, node: Granting) -> Iterator[Grant]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from harken.database.audit_log import note_change
 from harken.database.function_tables import SqlTables, is_asked, is_table, table_of
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
@@ -133,6 +134,7 @@ class SourceDefinitions:
         try:
             with self._changing():
                 self._install(prepared)
+                note_change(self._runtime, "create source", words.name, words.kind)
         except BaseException:
             self._sources.work.undo(prepared)
             raise
@@ -234,6 +236,7 @@ class SourceDefinitions:
             if function is not None:
                 drop_function(self._runtime, function, words.cascade, None)
             self._sources.work.forget(words.name)
+            note_change(self._runtime, "drop source", words.name)
             self._runtime.reactions.synchronise()
         if not self._transactions.active:
             self._sources.work.leftovers.remove()
@@ -267,6 +270,7 @@ class SourceDefinitions:
             self._change_columns(record, change)
             return
         with self._changing():
+            note_change(self._runtime, "alter source", words.name)
             self._redefine(words.name, lambda record: altered(record, words))
 
     def _change_columns(self, record: SourceRecord, change: ColumnChange) -> None:
