@@ -30,6 +30,9 @@ def test_rights_sources_and_templates(tmp_path: object) -> None:
     db.sources.drop("s")
     db.notifications.save_template("few", "{{ count }}")
     db.notifications.drop_template("few")
+    query = db.continual("q", "SELECT n FROM t")
+    owner = query.status.owner
+    query.drop()
     assert entries(db) == [
         ("ann", "grant", "t", "SELECT, INSERT bob, carl"),
         ("ann", "revoke", "t", "INSERT bob"),
@@ -39,6 +42,7 @@ def test_rights_sources_and_templates(tmp_path: object) -> None:
         ("", "drop source", "s", ""),
         ("", "save template", "few", ""),
         ("", "drop template", "few", ""),
+        ("", "drop continual query", "q", owner),
     ]
     db.close()
 

@@ -39,7 +39,6 @@ from harken.continual.relative_triggers import (
 )
 from harken.continual.time_triggers import TimeTriggers
 from harken.continual.trigger_kinds import INSTALLED, REQUEST, RETRY, SCHEDULE, Cause, Kinds
-from harken.database.audit_log import note_change
 from harken.database.due_work import CONTINUAL_QUERIES, Timers
 from harken.database.messages import Messages, Recipient, StoredMessage
 from harken.database.runtime import Runtime
@@ -225,7 +224,6 @@ class ContinualQueries:
         self._forget(query)
         self.queries.remove(query)
         self.log.forget(query.number)
-        note_change(self._runtime, "drop continual query", query.name, query.owner)
         self._changed(query)
 
     def end(self, query: InstalledQuery, reason: str) -> InstalledQuery:

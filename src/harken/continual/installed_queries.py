@@ -23,6 +23,7 @@ from harken.continual.query_clauses import Clauses, OnRequest, OnSchedule, Trigg
 from harken.continual.schedules import instant
 from harken.continual.trigger_kinds import SQL, Kinds
 from harken.continual.words import quoted
+from harken.database.audit_log import note_change
 from harken.database.runtime import Runtime
 from harken.engines.protocol import COUNTERS, Field, RecordKind
 from harken.errors import HarkenError, NameFault, offered
@@ -255,6 +256,7 @@ class InstalledQueries:
     def remove(self, query: InstalledQuery) -> None:
         self._relation.remove(query.number)
         self._runtime.engine.connection.records.remove(NAMES, {"number": query.number})
+        note_change(self._runtime, "drop continual query", query.name, query.owner)
 
     def count_change(self, number: int) -> int:
         """Tell other sessions that a query has changed."""
