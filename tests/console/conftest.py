@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 import harken
 from tests.harness.patience import PATIENCE
@@ -62,6 +62,7 @@ def chromium() -> Iterator[Browser]:
         pytest.skip("there is no Chromium: script/chromium --install")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        expect.set_options(timeout=PATIENCE * 1000)
         yield browser
         browser.close()
 

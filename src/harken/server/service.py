@@ -321,14 +321,18 @@ class Service:
 
 
 def for_sender(work: Callable[[Database], T]) -> Callable[[Database], T]:
-    """The same work, done for whoever sent the request."""
-    user = current.get().user
-    if user is None:
-        return work
+    """The same work, done for whoever sent the request, whom it finds in `current` as well."""
+    identity = current.get()
 
     def done(db: Database) -> T:
-        with db.acting_as(user):
-            return work(db)
+        token = current.set(identity)
+        try:
+            if identity.user is None:
+                return work(db)
+            with db.acting_as(identity.user):
+                return work(db)
+        finally:
+            current.reset(token)
 
     return done
 
