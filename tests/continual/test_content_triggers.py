@@ -536,3 +536,47 @@ def test_what_is_true_when_installed_or_executed_begins_no_sequence(watched: Wat
     assert len(watched.run()) == 1
     watched.sql("UPDATE stock SET price = 800 WHERE symbol = 'IBM'")
     assert watched.run() == []
+
+
+@pytest.mark.parametrize(("minutes", "fires"), [(10, True), (10.01, False)])
+@pytest.mark.parametrize("trigger", ["(a) THEN (b)", "ALL OF (a, b)"])
+def test_within_counts_its_last_moment(
+    watched: Watched, trigger: str, minutes: float, fires: bool
+) -> None:
+    text = (
+        trigger.replace("a", "price > 200", 1)
+        .replace("(b)", "(price < 5)")
+        .replace(" b)", " price < 5)")
+    )
+    watched.sql(
+        f"CREATE CONTINUAL QUERY q AS SELECT symbol FROM stock TRIGGER WHEN {text} "
+        "WITHIN 10 MINUTES"
+    )
+    watched.sql("UPDATE stock SET price = 300 WHERE symbol = 'IBM'")
+    watched.clock.move(minutes=minutes)
+    watched.sql("UPDATE stock SET price = 4 WHERE symbol = 'BAY'")
+    assert bool(watched.run()) is fires
+
+
+def test_an_execution_does_not_fire_its_own_query(watched: Watched) -> None:
+    watched.sql(
+        "CREATE CONTINUAL QUERY q AS SELECT symbol FROM stock TRIGGER WHEN NOT price CHANGES"
+    )
+    watched.sql("UPDATE stock SET price = 300 WHERE symbol = 'IBM'")
+    watched.sql("EXECUTE CONTINUAL QUERY q")  # from now on the price has not changed
+    assert watched.run() == []
+    assert watched.run(days=1) == []
+
+
+def test_a_delayed_firing_waits_while_its_query_is_executed(watched: Watched) -> None:
+    watched.sql(
+        "CREATE CONTINUAL QUERY q AS SELECT symbol FROM stock "
+        "TRIGGER 5 MINUTES AFTER WHEN price > 200"
+    )
+    watched.sql("UPDATE stock SET price = 300 WHERE symbol = 'IBM'")
+    watched.clock.move(minutes=2)
+    done = watched.db.continual("q").run()
+    assert done is not None
+    assert (done.cause.kind, list(done.cause.rows)) == ("request", [])
+    (late,) = watched.run(minutes=3)
+    assert [row["symbol"] for row in late.cause.rows] == ["IBM"]

@@ -72,7 +72,7 @@ def part_of(chance: Random) -> sim.Part:
             made = chance.choice((sim.Sequence, sim.Sequence, sim.All, sim.AnyOf, sim.Else))
             if made is sim.AnyOf:  # conditions of the same rows would be one condition
                 parts = (rows(chance), chance.choice((other_rows, groups, events))(chance))
-            ends = made in (sim.Sequence, sim.All) and chance.random() < 0.4
+            ends = made in (sim.Sequence, sim.All) and chance.random() < 0.6
             return made(parts, chance.choice(MINUTES) if ends else None)
         case "held":
             part = chance.choice((rows, other_rows))(chance)
