@@ -56,8 +56,12 @@ def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     directory = tmp_path_factory.mktemp("warm")
     place = directory / "socket"
     server = subprocess.Popen(
-        [sys.executable, __file__, str(place)], stdout=subprocess.PIPE, text=True
+        [sys.executable, __file__, str(place)],
+        stdin=subprocess.PIPE,  # it ends when that is closed, also if the tests are killed
+        stdout=subprocess.PIPE,
+        text=True,
     )
+    assert server.stdin is not None
     assert server.stdout is not None
     assert server.stdout.readline() == "ready\n"
     for name in ("python", "harken"):
@@ -70,7 +74,7 @@ def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (directory / name).write_text(text)
         (directory / name).chmod(0o755)
     yield directory / "python"
-    server.terminate()
+    server.stdin.close()
     server.wait()
     server.stdout.close()
 
@@ -85,11 +89,13 @@ def serve(place: str) -> None:
         warm_up()
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         print("ready", flush=True)
-        while True:
+        while sys.stdin not in select.select([listening, sys.stdin], [], [])[0]:
             connection, _ = listening.accept()
             if os.fork() == 0:
                 break
             connection.close()
+        else:
+            return
     attend(connection)
 
 
