@@ -125,14 +125,16 @@ def test_where_the_inputs_stand(command: Command, warehouse: Warehouse) -> None:
     db = ("--db", warehouse.database)
     with harken.connect(warehouse.database) as database:
         database.amosql("create function seen(integer) -> integer stored in lake; commit;")
-    heading, *lines, last = command("pipeline", "status", *db).out.splitlines()
+    source, heading, *lines, last = command("pipeline", "status", *db).out.splitlines()
+    assert source.startswith("stock: ok, 2 rows, changed ")
     assert heading.split() == ["relation", "kind", "version", "rows", "pending", "bytes", "path"]
     assert lines[0].startswith("stock     directory of files  1                2     0 ")
     assert lines[1].startswith("seen      written by Harken   not yet written  0     0        0 ")
     assert last == "no step has run yet"
     warehouse.arrive("second", "nib,3\n")
     command("pipeline", "run", *db)
-    stock, seen, step = command("pipeline", "status", *db, "--format", "json").results
+    source_state, stock, seen, step = command("pipeline", "status", *db, "--format", "json").results
+    assert source_state["name"] == "stock"
     assert (stock["kind"], stock["name"], stock["source"]) == ("input", "stock", "directory")
     assert (stock["version"], stock["newest"], stock["rows"], stock["pending"]) == (2, 2, 3, 0)
     assert seen["version"] is None
