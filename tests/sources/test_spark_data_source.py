@@ -7,6 +7,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import harken
-from harken.sources.kinds import OF_USERS
+from harken.sources.kinds import OF_USERS, kind_names
 from harken.sources.spark_data_source import PUSHES
 from tests.harness.patience import PATIENCE
 
@@ -22,6 +23,21 @@ PAGE = """
 <table><tr><th>station</th><th>wind</th></tr>
 <tr><td>Oslo</td><td>3</td></tr><tr><td>Bergen</td><td>7.5</td></tr></table>
 """
+
+FILES = {
+    "page.html": PAGE,
+    "rows.json": '[{"id": 1}, {"id": 2}]',
+    "feed.xml": """<rss version="2.0"><channel><title>N</title>
+        <item><guid>1</guid><title>a</title></item>
+        <item><guid>2</guid><title>b</title></item></channel></rss>""",
+    "refs.bib": "@book{a, title={A}}\n@book{b, title={B}}\n",
+    "books.xml": "<c><b id='1'/><b id='2'/></c>",
+    "log.txt": "one\ntwo\n",
+    "papers/a.txt": "A",
+    "papers/b.txt": "B",
+    "sales/1.csv": "id\n1\n",
+    "sales/2.csv": "id\n2\n",
+}
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +118,74 @@ def test_a_stream_has_every_change_once(session: SparkSession, tmp_path: Path) -
     for *row, kind, _ in changes:
         rows[tuple(row)] += -1 if kind in ("delete", "update_preimage") else 1
     assert +rows == Counter([(2, "c"), (3, "d")])
+
+
+def every_kind(directory: Path) -> dict[str, dict[str, str]]:
+    """Options of each kind that reads files, and of SQLAlchemy over one: two rows for each."""
+    for name, text in FILES.items():
+        (directory / name).parent.mkdir(exist_ok=True)
+        (directory / name).write_text(text)
+    connection = sqlite3.connect(directory / "f.db")
+    connection.executescript(
+        "CREATE TABLE t (id INTEGER PRIMARY KEY); INSERT INTO t VALUES (1), (2)"
+    )
+    connection.close()
+    paths = {
+        "html": ("page.html", {"table": "1"}),
+        "json": ("rows.json", {}),
+        "feed": ("feed.xml", {}),
+        "bibtex": ("refs.bib", {}),
+        "xml": ("books.xml", {"rows": "/c/b", "columns": "@id", "names": "id"}),
+        "text": ("log.txt", {"pattern": r"(?P<word>\w+)"}),
+        "sqlite": ("f.db", {"table": "t"}),
+    }
+    found = {name: {"path": str(directory / path), **o} for name, (path, o) in paths.items()}
+    return {
+        **found,
+        "documents": {"directory": str(directory / "papers")},
+        "directory": {"directory": str(directory / "sales")},
+        "sqlalchemy": {"url": f"sqlite:///{directory / 'f.db'}", "table": "t"},
+    }
+
+
+@pytest.mark.parametrize(
+    "streamed", [["xml", "sqlite"], pytest.param([], marks=pytest.mark.nightly)]
+)
+def test_every_kind_as_batch_and_as_stream(
+    session: SparkSession, tmp_path: Path, streamed: list[str]
+) -> None:
+    """In one job each; PostgreSQL is a database as that of SQLAlchemy is."""
+    kinds = every_kind(tmp_path)
+    assert {*kinds, "postgresql"} == {*kind_names()}
+
+    def together(frames: list[Any]) -> Any:
+        return reduce(lambda one, other: one.union(other), frames)
+
+    def counted(reader: Any, name: str, options: dict[str, str]) -> Any:
+        return (
+            reader.format(f"harken_{name}").options(**options).load().selectExpr(f"'{name}' kind")
+        )
+
+    batches = together([counted(session.read, name, each) for name, each in kinds.items()])
+    assert Counter(row.kind for row in batches.collect()) == dict.fromkeys(kinds, 2)
+    streams = together(
+        [
+            counted(session.readStream, name, {**each, "state": str(tmp_path / f"state {name}")})
+            for name, each in kinds.items()
+            if name in (streamed or kinds)
+        ]
+    )
+    seen: Counter[str] = Counter()
+    query = (
+        streams.writeStream.foreachBatch(
+            lambda frame, _: seen.update(row.kind for row in frame.collect())
+        )
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(once=True)
+        .start()
+    )
+    assert query.awaitTermination(PATIENCE)
+    assert seen == dict.fromkeys(streamed or kinds, 2)
 
 
 def _rows(frame: Any) -> list[tuple[Any, ...]]:

@@ -193,8 +193,19 @@ class StreamReader(SimpleDataSourceStreamReader):
                 code="bad-option",
             )
         key = tuple(filter(None, (each.strip() for each in options.get("key", "").split(","))))
-        self._source = opened(kind, options, allowed)
+        self._kind, self._options, self._allowed = kind, dict(options), allowed
+        self._opened: Polled | None = None
         self._journal = ChangeJournal(state, key or None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Spark sends it to a process of its own, which opens the source again."""
+        return {**self.__dict__, "_opened": None}
+
+    @property
+    def _source(self) -> Polled:
+        if self._opened is None:
+            self._opened = opened(self._kind, self._options, self._allowed)
+        return self._opened
 
     def initialOffset(self) -> dict[str, int]:
         return {"version": 0}
