@@ -87,6 +87,7 @@ def test_what_was_typed_is_kept(page: Page, served: Served) -> None:
 
 PLAIN = (
     *("/", "/data", "/data/stock", "/query", "/queries", "/queries/low_stock", "/new/query"),
+    *("/operator?tab=mail", "/operator?tab=grants", "/data/stock?tab=changes"),
     *("/queries/low_stock?tab=executions", "/rules", "/operator", "/sources", "/new/source"),
 )
 QUERY = "CREATE CONTINUAL QUERY low_stock AS SELECT * FROM low TRIGGER EVERY DAY NOTIFY LOG"
