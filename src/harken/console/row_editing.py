@@ -52,7 +52,7 @@ def row_routes(service: Service) -> APIRouter:
             if old and not changed:
                 raise ValueFault(
                     "the row is not there any more, or somebody has changed it",
-                    code="conflict",
+                    code="changed-meanwhile",
                     hint="look at the row as it is now, and try again",
                 )
             return changed

@@ -17,7 +17,6 @@ from rich.console import Console
 from rich.panel import Panel
 
 import harken
-from harken.bench.postgres import QUICK, NoPostgres, postgres_server
 from harken.demo.stage import Stage, seconds_of
 from harken.notify.channel_registry import withdraw
 
@@ -84,6 +83,9 @@ class TellingStory(Stage):
 
     def _postgres(self) -> Any:
         """A connection to a server of our own, if there can be one."""
+        # The benchmarks want pyarrow, which whoever lacks PySpark may lack as well.
+        from harken.bench.postgres import QUICK, NoPostgres, postgres_server
+
         with suppress(NoPostgres, ModuleNotFoundError, OSError, subprocess.SubprocessError):
             import psycopg
 
