@@ -70,8 +70,8 @@ def check_definitions(db: Database) -> None:
         if function.kind is FunctionKind.DERIVED:
             assert function.relation is not None
             assert catalog.definitions(function.relation)
-        if function.name.removesuffix("_activations") in catalog.rules:
-            continue  # it comes with the rule, and is no object of its own
+        if function.name.removesuffix("_activations") in catalog.rules or not function.oid:
+            continue  # it comes with the rule or the session, and is no object of its own
         ((name,),) = db.amosql(
             f"select name(f) for each function f where f = #'{spelled(function)}';"
         ).rows

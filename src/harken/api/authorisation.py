@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from harken.database.permissions import Permissions, privilege_named
 from harken.database.runtime import Runtime
-from harken.statements.amosql.foreign import register_in_session
+from harken.statements.amosql.foreign import offer_in_session
 
 
 def offer(runtime: Runtime) -> None:
@@ -28,5 +28,5 @@ def offer(runtime: Runtime) -> None:
             if not each.system and permissions.may(account, each, wanted)
         )
 
-    register_in_session(runtime, "user", user)
-    register_in_session(runtime, "granted", granted)
+    offer_in_session(runtime, "user", user)
+    offer_in_session(runtime, "granted", granted)

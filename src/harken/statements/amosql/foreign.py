@@ -118,7 +118,15 @@ def register_in_session(runtime: Runtime, name: str, python: Callable[..., Any])
             runtime.replaced[each.id] = python
             register(runtime, each, python)
         return
-    made = signature_of(name, python)
+    _add_to_session(runtime, signature_of(name, python), python)
+
+
+def offer_in_session(runtime: Runtime, name: str, python: Callable[..., Any]) -> None:
+    """Implement a function that every session has."""
+    _add_to_session(runtime, replace(signature_of(name, python), system=True), python)
+
+
+def _add_to_session(runtime: Runtime, made: Function, python: Callable[..., Any]) -> None:
     runtime.catalog.add_session_function(made)
     register(runtime, made, python)
 
