@@ -75,3 +75,15 @@ def test_they_survive_in_a_file(tmp_path: object) -> None:
         assert db.internals.runtime.permissions.account == "ann"
     with harken.connect(file) as db:
         assert db.amosql("signer();")[0].rows == []
+
+
+def test_the_names_are_free_for_tables(db: Database) -> None:
+    db.sql("CREATE TABLE user (a INT)")
+    db.sql("INSERT INTO user VALUES (1)")
+    db.sql("DROP TABLE user")
+    db.sql("CREATE VIEW user AS SELECT 2 AS x")
+    assert db.sql("SELECT * FROM user")[0].rows == [(2,)]
+    db.sql("DROP VIEW user")
+    db.amosql("create type person; create function user(person) -> integer; commit;")
+    with db.acting_as(User("olga", Role.OPERATOR)):
+        assert db.amosql("user();")[0].rows == [("olga",)]

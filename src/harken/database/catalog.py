@@ -334,8 +334,8 @@ class Catalog:
     ) -> Function:
         """Store a function, replacing one with the same signature. Unless this says otherwise, a
         stored one has one value for each argument."""
-        if self.has_function(function.id) and function.id not in self._session:
-            self._erase(self.function(function.id))
+        if known := self._stored(function.id):
+            self._erase(known)
         function = replace(function, oid=self.allocate(1))
         function = self._write_function(function, single_valued, dependencies)
         if property_of is not None:
@@ -360,7 +360,7 @@ class Catalog:
         self.touch()
 
     def remove_function(self, function: Function) -> None:
-        if function.id in self._session:
+        if self._stored(function.id) is None:
             self._remove_session_function(function)
             self.epoch += 1
             return
