@@ -7,6 +7,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import harken
 from harken.sources.kinds import OF_USERS, kind_names
 from harken.sources.spark_data_source import PUSHES
 from tests.harness.patience import PATIENCE
+from tests.harness.servers import PostgresDatabase
 
 PAGE = """
 <table><tr><th>station</th><th>wind</th></tr>
@@ -154,7 +156,7 @@ def every_kind(directory: Path) -> dict[str, dict[str, str]]:
 def test_every_kind_as_batch_and_as_stream(
     session: SparkSession, tmp_path: Path, streamed: list[str]
 ) -> None:
-    """In one job each; PostgreSQL is a database as that of SQLAlchemy is."""
+    """In one job each; PostgreSQL has a test of its own."""
     kinds = every_kind(tmp_path)
     assert {*kinds, "postgresql"} == {*kind_names()}
 
@@ -186,6 +188,40 @@ def test_every_kind_as_batch_and_as_stream(
     )
     assert query.awaitTermination(PATIENCE)
     assert seen == dict.fromkeys(streamed or kinds, 2)
+
+
+def test_a_table_of_postgresql(
+    session: SparkSession, tmp_path: Path, plain_database: PostgresDatabase
+) -> None:
+    """Batches push conditions; a stream polls, whatever the server permits."""
+    plain_database.run("CREATE TABLE sale (id int PRIMARY KEY, shop text, amount numeric(9, 2))")
+    plain_database.run("INSERT INTO sale VALUES (1, 'Oslo', 2.50), (2, 'Bergen', NULL)")
+
+    def read(reader: Any) -> Any:
+        return reader.format("harken_postgresql").options(url=plain_database.url, table="sale")
+
+    batch = read(session.read).load()
+    assert [tuple(row) for row in batch.where("shop = 'Oslo'").collect()] == [
+        (1, "Oslo", Decimal("2.50"))
+    ]
+    seen: list[tuple[Any, ...]] = []
+    for change in ("UPDATE sale SET amount = 3 WHERE id = 2", "DELETE FROM sale WHERE id = 1"):
+        stream = read(session.readStream).option("state", str(tmp_path / "state")).load()
+        query = (
+            stream.writeStream.foreachBatch(lambda frame, _: seen.extend(_rows(frame)))
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(once=True)
+            .start()
+        )
+        assert query.awaitTermination(PATIENCE)
+        plain_database.run(change)
+    kinds = Counter((row[0], row[3]) for row in seen)
+    assert kinds == {
+        (1, "insert"): 1,
+        (2, "insert"): 1,
+        (2, "update_preimage"): 1,
+        (2, "update_postimage"): 1,
+    }
 
 
 def _rows(frame: Any) -> list[tuple[Any, ...]]:
