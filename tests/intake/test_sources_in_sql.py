@@ -266,6 +266,31 @@ def test_alter_pause_and_resume(db: harken.Database, toy: ToyKind, clock: Clock)
     assert db.next_due() == clock() + datetime.timedelta(minutes=2)
 
 
+def test_a_paused_source_that_is_refreshed_stays_paused(
+    db: harken.Database, toy: ToyKind, clock: Clock
+) -> None:
+    table = toy.table("item", [(1, "pen")])
+    db.sql(ITEM)
+    clock.forward(60)
+    db.sql("ALTER SOURCE item PAUSE")
+    ((state, since),) = rows(db, "SELECT state, since FROM source_state")
+    assert (state, since) == ("paused", clock())
+    table.rows = [(2, "ink")]
+    for _ in range(2):  # what changed, and nothing
+        db.sql("REFRESH SOURCE item")
+        assert rows(db, "SELECT * FROM item") == [(2, "ink")]
+        assert rows(db, "SELECT state, since FROM source_state") == [("paused", since)]
+    clock.forward(3600)
+    table.rows = []
+    db.run_due()
+    assert rows(db, "SELECT * FROM item") == [(2, "ink")]
+    db.sql("ALTER SOURCE item RESUME")
+    db.run_due()
+    assert rows(db, "SELECT * FROM item") == []
+    db.sql("ALTER SOURCE item RESUME")
+    assert rows(db, "SELECT state FROM source_state") == [("ok",)]
+
+
 def test_secrets_are_resolved_and_never_shown(
     db: harken.Database, toy: ToyKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -294,6 +294,8 @@ class SourceWork:
         found = change(record)
         now = stored_moment(self.intake.now)
         due = None if found.is_paused else FOLLOWED if record.layout.followed else now
+        if found.progress.state != record.progress.state:
+            found = replace(found, progress=replace(found.progress, since=now))
         found = replace(found, revision=record.revision + 1)
         if record.layout.followed and found.progress.state != record.progress.state:
             # its log was not read, or is not from now on: it begins again with all rows

@@ -157,6 +157,8 @@ class Intake:
         engine.insert_many(relation, new)
 
     def _keep(self, record: SourceRecord, state: State, now: int, **more: object) -> None:
+        """A paused source that was refreshed is still paused."""
+        state = State.PAUSED if record.is_paused else state
         position = more.pop("position", record.position)
         if "set_aside" not in more:  # as it was: what is set aside still is
             aside = record.progress.set_aside

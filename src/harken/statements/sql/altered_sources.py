@@ -33,6 +33,8 @@ def refuse_fixed(record: SourceRecord, words: SourceWords) -> None:
 
 def altered(record: SourceRecord, words: SourceWords) -> SourceRecord:
     """A source after ALTER SOURCE."""
+    if words.paused is False and record.progress.state in (State.OK, State.UNCHANGED):
+        return record
     if words.paused is not None:
         state = State.PAUSED if words.paused else State.NEW
         progress = replace(record.progress, state=state, why="", what_to_do="", attempts=0)
