@@ -366,11 +366,11 @@ class Builder:
     @_spanned
     def activate(self, span: Span, parts: list[Any]) -> Node:
         level = parts[-1].level if isinstance(parts[-1], _Priority) else 0
-        return syntax.Activate(_names(parts)[0], _nodes(parts), level, span=span)
+        return syntax.Activate(parts[1], _nodes(parts[2:]), level, span=span)
 
     @_spanned
     def deactivate(self, span: Span, parts: list[Any]) -> Node:
-        return syntax.Deactivate(_names(parts)[0], _nodes(parts), span=span)
+        return syntax.Deactivate(parts[1], _nodes(parts[2:]), span=span)
 
     @_spanned
     def priority(self, span: Span, parts: list[Any]) -> _Priority:

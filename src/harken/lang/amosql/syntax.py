@@ -336,16 +336,16 @@ class DeleteRule(Node):
 
 @dataclass(frozen=True, slots=True)
 class Activate(Node):
-    """`activate r(e, ...) [priority n]`."""
+    """`activate r(e, ...) [priority n]`. The rule is named, or a variable holds it."""
 
-    name: str
+    rule: Name | InterfaceVariable
     arguments: tuple[Expression, ...]
     priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Deactivate(Node):
-    name: str
+    rule: Name | InterfaceVariable
     arguments: tuple[Expression, ...]
 
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from harken.database.catalog import Catalog
 from harken.database.evaluation import Evaluation
 from harken.database.schema_cache import Dependencies
-from harken.database.shared_errors import unknown_rule
 from harken.engines.protocol import Engine
 from harken.errors import Span, TypeFault
 from harken.ir.assemble import assemble
@@ -31,6 +30,7 @@ from harken.lang.amosql.translate import (
 )
 from harken.planner.prepare import prepare
 from harken.statements.amosql import steps
+from harken.statements.amosql.activations import activation, named_rule
 from harken.statements.amosql.function_syntax import as_statement_query, syntax_of
 from harken.statements.amosql.result_labels import labels_of
 from harken.statements.amosql.updates import Target, find_target
@@ -303,21 +303,10 @@ class Builder:
     def _activation(
         self, node: syntax.Activate | syntax.Deactivate, scope: Scope
     ) -> steps.CompiledStep:
-        if node.name not in self._catalog.rules:
-            raise unknown_rule(node.name, self._catalog.rules, node.span)
-        self.called.add(f"rule {node.name}")
-        types = [column.type for column in self._catalog.rule_parameters(node.name)]
-        if len(node.arguments) != len(types):
-            raise TypeFault(
-                f"{counted(len(types), 'argument')} needed by the rule {node.name}, not "
-                f"{len(node.arguments)}",
-                code="arity",
-                span=node.span,
-                hint="an activation gives each parameter of the rule a value",
-            )
-        arguments = self.values(node.arguments, scope, types)
-        priority = node.priority if isinstance(node, syntax.Activate) else None
-        return steps.ChangeActivation(node.name, arguments, priority)
+        name = named_rule(node, scope)
+        if name is not None:
+            self.called.add(f"rule {name}")
+        return activation(node, scope, self._catalog, self.values)
 
     # --- procedures ------------------------------------------------------------------------
 

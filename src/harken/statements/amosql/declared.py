@@ -38,7 +38,7 @@ def declarations(text: str) -> Iterator[Declaration]:
                 yield _function(parsed, node)
             case syntax.CreateRule():
                 yield _rule(parsed, node)
-            case syntax.Activate():
+            case syntax.Activate(rule=syntax.Name()):
                 yield _activation(parsed, node)
             case _:
                 word = parsed.text.split()[0]
@@ -143,8 +143,12 @@ def _mentioned(node: syntax.Node) -> set[str]:
         match each:
             case syntax.Call() | syntax.Event():
                 found |= {each.function, each.qualifier or each.function}
-            case syntax.FunctionReference() | syntax.Activate() | syntax.Deactivate():
+            case syntax.FunctionReference():
                 found.add(each.name)
+            case (
+                syntax.Activate(rule=syntax.Name(name)) | syntax.Deactivate(rule=syntax.Name(name))
+            ):
+                found.add(name)
             case syntax.Declaration() | syntax.CreateInstances():
                 found.add(each.type)
             case _:

@@ -372,22 +372,6 @@ class Return:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeActivation:
-    """`activate` with a priority, or `deactivate` (priority None)."""
-
-    rule: str
-    arguments: Evaluation
-    priority: int | None
-
-    def run(self, runtime: Runtime, frame: Frame) -> None:
-        for row in self.arguments.stored(frame):
-            if self.priority is None:
-                runtime.rules.deactivate(self.rule, row)
-            else:
-                runtime.rules.activate(self.rule, row, self.priority)
-
-
-@dataclass(frozen=True, slots=True)
 class CheckRules:
     def run(self, runtime: Runtime, frame: Frame) -> None:
         if runtime.held_back:
