@@ -45,6 +45,21 @@ _NOT_BEFORE = frozenset(
 )
 """After these words comes the name of a column or table."""
 
+_SAID_WRONG = frozenset({"STOP", "DELIVER", "STRATEGY", "PRIORITY", "DEADLINE", "COUPLING", "ZONE"})
+_AFTER_NAMES = frozenset(
+    (
+        *("AS", "FROM", "WHERE", "GROUP", "GROUPBY", "HAVING", "ORDER", "LIMIT", "OFFSET", "FETCH"),
+        *("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "OUTER", "NATURAL", "ANTI", "SEMI"),
+        *("ON", "USING", "UNION", "EXCEPT", "INTERSECT", "MINUS", "WINDOW", "QUALIFY", "LATERAL"),
+        *("AND", "OR", "XOR", "NOT", "IN", "IS", "LIKE", "ILIKE", "RLIKE", "BETWEEN", "CONTAINS"),
+        *("WHEN", "THEN", "ELSE", "END", "ASC", "DESC", "NULLS", "OVER", "FILTER", "COLLATE"),
+        *("DIV", "MOD", "REGEXP", "ESCAPE", "SIMILAR", "OVERLAPS", "AT", "FOR", "ROWS", "RANGE"),
+        *("TABLESAMPLE", "PIVOT", "UNPIVOT", "WITH", "BY", "SET", "VALUES", "ISNULL", "NOTNULL"),
+        *("STRAIGHT_JOIN", "CLUSTER", "DISTRIBUTE", "SORT", *NAMES),
+    )
+)
+"""The names that SQL may have behind a column, a table, or an alias."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -99,6 +114,8 @@ def _begins(name: str, after: Word | None) -> bool:
     """Whether a clause of this name can begin so."""
     if after is None:
         return True
+    if after.kind == "name" and name in _SAID_WRONG and after.upper not in _AFTER_NAMES:
+        return True  # a wrong clause, rather than an alias with another name behind it
     match name:
         case "TRIGGER":
             return after.kind != "sign" or after.text == "("
@@ -184,7 +201,7 @@ def recipients_of(parts: Iterable[Part]) -> list[Recipient]:
 
 def stop_of(text: str) -> Stop:
     """
-    >>> print(stop_of("AFTER 2 WEEKS OR AFTER 10 EXECUTIONS OR WHEN price > 100 OR price < 5"))
+    >>> print(stop_of("AFTER 2 WEEKS OR WHEN price > 100 OR price < 5 OR AFTER 10 EXECUTIONS"))
     AFTER 2 WEEKS OR AFTER 10 EXECUTIONS OR WHEN price > 100 OR price < 5
     """
     reader = Reader(text)
@@ -236,10 +253,25 @@ def _one_stop(reader: Reader) -> tuple[str, Any]:
 
 
 def _condition(reader: Reader) -> str:
-    text, _ = reader.rest()
+    """Up to the end, or to an OR that another stop follows."""
+    start = reader.at
+    around = depths(reader.words)
+    while not reader.is_done and not (around[reader.at] == 0 and _is_next_stop(reader)):
+        reader.at += 1
+    text = reader.between(start, reader.at)
     if not text:
         raise reader.fault("a condition is missing after WHEN")
     return text
+
+
+def _is_next_stop(reader: Reader) -> bool:
+    """OR AFTER 3 EXECUTIONS, OR AT '2026-12-31': what no condition can go on with."""
+    word, stop, length = (reader.words[reader.at :] + [None] * 3)[:3]
+    if word is None or word.upper != "OR" or stop is None or length is None:
+        return False
+    if stop.upper == "AT":
+        return length.kind == "text"
+    return stop.upper == "AFTER" and (length.kind == "number" or length.upper in time_texts.NUMBERS)
 
 
 def _delivery(reader: Reader) -> Delivery:

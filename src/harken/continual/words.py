@@ -173,6 +173,11 @@ class Reader:
         self.at = len(self.words)
         return self.text[start:].strip(), self.base + start
 
+    def between(self, start: int, end: int) -> str:
+        """The text of some words, as it is written."""
+        words = self.words[start:end]
+        return self.text[words[0].start : words[-1].end] if words else ""
+
     def need_end(self, what: str) -> None:
         word = self.word
         if word is not None:

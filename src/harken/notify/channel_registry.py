@@ -132,7 +132,8 @@ def surroundings_of(runtime: Runtime) -> Surroundings:
 
 class Channel(Protocol):
     name: str
-    """The word after NOTIFY, in lower case."""
+    """The word after NOTIFY, in lower case. A channel that comes with Harken may also have
+    `options`: the names of those that it alone knows."""
 
     def check(self, recipient: Recipient, around: Surroundings) -> None:
         """Raise if nothing can ever be delivered there."""

@@ -19,8 +19,14 @@ class FileLines:
     name = "file"
 
     def check(self, recipient: Recipient, around: Surroundings) -> None:
+        if not recipient.address.strip():
+            raise ValueFault(
+                "NOTIFY FILE needs the path of a file",
+                code="bad-value",
+                hint="NOTIFY FILE 'messages.jsonl'",
+            )
         directory = Path(recipient.address).parent
-        if not recipient.address.strip() or not directory.is_dir():
+        if not directory.is_dir():
             raise ValueFault(
                 f"messages cannot be written to {recipient.address!r}: there is no directory "
                 f"{directory}",

@@ -47,6 +47,7 @@ LEAST_SECRET, MOST_SECRET = 24, 64
 
 class Webhooks:
     name = "webhook"
+    options = ("secret",)
 
     def check(self, recipient: Recipient, around: Surroundings) -> None:
         with needs("notify"):
