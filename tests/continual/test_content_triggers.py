@@ -580,3 +580,25 @@ def test_a_delayed_firing_waits_while_its_query_is_executed(watched: Watched) ->
     assert (done.cause.kind, list(done.cause.rows)) == ("request", [])
     (late,) = watched.run(minutes=3)
     assert [row["symbol"] for row in late.cause.rows] == ["IBM"]
+
+
+def test_a_condition_that_had_held_long_enough_fires_late(planes: Watched) -> None:
+    """Nobody looked when it was due, and then it ended."""
+    install(planes, "WHEN plane.sector = 5 FOR MORE THAN 5 MINUTES", "SELECT flight FROM triggered")
+    planes.clock.move(minutes=6)
+    planes.sql("UPDATE plane SET sector = 1 WHERE flight = 'LH1'")
+    (done,) = planes.run()
+    assert done.inserted == [("LH1",)]
+    planes.sql("UPDATE plane SET sector = 5")
+    planes.clock.move(minutes=5)  # not more than 5
+    planes.sql("UPDATE plane SET sector = 1")
+    assert planes.run(hours=1) == []
+
+
+def test_a_trend_that_had_lasted_long_enough_fires_late(watched: Watched) -> None:
+    install(watched, "WHEN price INCREASED MONOTONICALLY FOR 2 HOURS")
+    watched.sql(price("BAY", 101))
+    watched.clock.move(hours=2)
+    watched.sql(price("BAY", 1))
+    assert [each.query for each in watched.run()] == ["q"]
+    assert watched.run(hours=2) == []

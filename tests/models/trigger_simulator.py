@@ -314,22 +314,27 @@ class Held(Part):
 
     def look(self, at: Look) -> list[Key] | None:
         true = self.part.true_now(at).keys()
-        for key in self.since.keys() - true:
+        late = []
+        for key in sorted(self.since.keys() - true):
+            if key not in self.told and self._is_due(key, at.now):
+                late.append(key)  # it had held for so long, and nobody had looked
             del self.since[key]
             self.told.discard(key)
         for key in true - self.since.keys():
             self.since[key] = at.now
-        return None
+        return late or None
 
     def executed(self, at: Look) -> None:
         self.look(at)  # what goes on being true has not begun again
 
+    def _is_due(self, key: Key, now: Moment) -> bool:
+        end = self.since[key] + datetime.timedelta(minutes=self.minutes)
+        return end < now if self.longer else end <= now
+
     def due(self, now: Moment) -> list[Key] | None:
-        length = datetime.timedelta(minutes=self.minutes)
         found = []
-        for key, began in sorted(self.since.items()):
-            is_due = began + length < now if self.longer else began + length <= now
-            if is_due and key not in self.told:
+        for key in sorted(self.since):
+            if self._is_due(key, now) and key not in self.told:
                 self.told.add(key)
                 found.append(key)
         return found or None
@@ -361,7 +366,9 @@ class Trend(Part):
 
     def look(self, at: Look) -> list[Key] | None:
         found = []
-        for key in self.since.keys() - at.tables["t"].keys():
+        for key in sorted(self.since.keys() - at.tables["t"].keys()):
+            if self._is_late(key, at.now):
+                found.append(("k", key))
             self._forget(key)
         for key, row in sorted(at.tables["t"].items()):
             was, now = at.before["t"].get(key, {}).get("x"), row["x"]
@@ -369,6 +376,8 @@ class Trend(Part):
                 continue
             forward = None not in (was, now) and (now > was if self.rising else now < was)
             if not forward or key not in self.since:
+                if self._is_late(key, at.now):
+                    found.append(("k", key))
                 self._forget(key)
                 self.since[key] = at.now
                 continue
@@ -383,6 +392,11 @@ class Trend(Part):
     @property
     def _length(self) -> datetime.timedelta:
         return datetime.timedelta(minutes=self.minutes)
+
+    def _is_late(self, key: int, now: Moment) -> bool:
+        """Whether it had risen for so long, and nobody had looked."""
+        was_rising = key in self.last and key not in self.told
+        return was_rising and self.since[key] + self._length <= now
 
     def _forget(self, key: int) -> None:
         self.since.pop(key, None)

@@ -285,12 +285,12 @@ class Look:
     def _held(self, tree: Held) -> Fired | None:
         number = self._numbers[id(tree)]
         began, ended = self._turned(tree.part)
+        told = [key for key in ended if self._was_due(number, key)]
         for key in ended:
             self._states.clear(self._query, number, key)
         for key in began:
             due = self._due_after(tree, self._now)
             self._states.set(self._query, EventState(number, key, self._now, due=due))
-        told = []
         for each in self._due.get(number, ()):
             state = self._states.find(self._query, number, each.key)
             if state is not None and not state.told and state.due == each.due:
@@ -301,6 +301,13 @@ class Look:
             return None
         part = tree.part
         return [(part.number, read(key)) for key in told] if isinstance(part, Leaf) else []
+
+    def _was_due(self, node: int, key: str) -> bool:
+        """Whether a state has come to its moment, and nobody has looked since."""
+        state = self._states.find(self._query, node, key)
+        if state is None or state.told or state.due is None:
+            return False
+        return state.due <= self._now
 
     def _turned(self, part: Tree) -> tuple[list[str], list[str]]:
         """The keys that a condition has become true and false for."""
@@ -330,6 +337,8 @@ class Look:
         now = {row[:-1]: row[-1] for row in news.plus}
         found: list[Row] = []
         for key in was.keys() - now.keys():
+            if self._was_due(node, written(key)):
+                found.append(key)
             self._states.clear(self._query, node, written(key))
         for key, value in now.items():
             if self._moved(tree, node, key, was.get(key), value):
@@ -347,8 +356,9 @@ class Look:
         state = self._states.find(self._query, node, name)
         forward = _is_above(now, was) if tree.rising else _is_above(was, now)
         if state is None or not forward:
+            was_due = self._was_due(node, name)
             self._states.set(self._query, EventState(node, name, self._now))
-            return False
+            return was_due
         end = self._after(tree.length, state.since)
         if end is None or self._now < end:
             going = EventState(node, name, state.since, self._now, due=end)
