@@ -50,8 +50,13 @@ def test_rows_stay_while_a_source_fails_and_it_recovers(
     assert all(1.3 * a < b for a, b in pairwise(waits[:5]))
     assert waits[0] < POLL
     assert ids(db) == list(range(10))
-    (told,) = states.changes()[:1]
+    (told,) = states.changes()
     assert told.plus[0][:2] == ("item", "failing")
+    since = told.plus[0][2]
+    table.fault = SourceFault("the door is shut", code="source-down")
+    assert poll(db, clock) == "failing"
+    (told,) = states.changes()
+    assert told.plus == [("item", "failing", since, "the door is shut")]
     table.fault, table.rows = None, [*table.rows, (10, "b")]
     assert poll(db, clock) == "ok"
     assert ids(db) == list(range(11))

@@ -227,4 +227,22 @@ def _in_utc(value: Any) -> Any:
 
 def _shown(values: Sequence[Any]) -> str:
     more = ", ..." if len(values) > MOST_SHOWN else ""
-    return ", ".join(map(repr, values[:MOST_SHOWN])) + more
+    return ", ".join(map(_literal, values[:MOST_SHOWN])) + more
+
+
+def _literal(value: Any) -> str:
+    """As it is written in SQL, for reading.
+
+    >>> _literal(datetime.date(2024, 1, 31)), _literal("it's"), _literal(True)
+    ("DATE '2024-01-31'", "'it''s'", 'TRUE')
+    """
+    match value:
+        case datetime.datetime():
+            return f"TIMESTAMP '{value}'"
+        case datetime.date():
+            return f"DATE '{value}'"
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+        case bool():
+            return str(value).upper()
+    return str(value)

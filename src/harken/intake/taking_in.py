@@ -172,7 +172,7 @@ class Intake:
 
     def keep(self, record: SourceRecord, progress: Progress, due: int | None) -> None:
         self.records.write(replace(record, progress=progress, due=due))
-        if progress.state != record.progress.state:
+        if (progress.state, progress.why) != (record.progress.state, record.progress.why):
             self.board.note_state(record.name, progress)
 
     def next_due(self, record: SourceRecord, now: int) -> int | None:

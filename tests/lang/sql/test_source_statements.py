@@ -48,6 +48,12 @@ def test_clauses_stand_in_any_order() -> None:
     assert (one.name, one.key, one.poll, one.in_lake) == ("a", ("b", "c"), 1200, True)
 
 
+def test_the_value_of_an_option_may_be_a_raw_text() -> None:
+    plain = words(r"CREATE SOURCE a USING text OPTIONS (pattern '(?P<n>\\d+)')")
+    assert plain.options == {"pattern": r"(?P<n>\d+)"}
+    assert words(r"CREATE SOURCE a USING text OPTIONS (pattern r'(?P<n>\d+)')") == plain
+
+
 @pytest.mark.parametrize(
     ("text", "verb"),
     [

@@ -273,6 +273,8 @@ def test_lines(tmp_path: Path) -> None:
     ]
     with refused("source-suspect", "option lines"):
         opened("json", path=f"{tmp_path}/a.jsonl", lines=False).snapshot()
+    with refused("bad-option", "each line", "rows 'n'", "option columns"):
+        opened("json", path=f"{tmp_path}/a.jsonl", rows="n").snapshot()
     (tmp_path / "a.jsonl").write_text('{"n": 1}\n{"n"')
     with refused("source-suspect", "line 2"):
         opened("json", path=f"{tmp_path}/a.jsonl").snapshot()

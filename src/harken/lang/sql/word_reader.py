@@ -53,7 +53,7 @@ class WordReader:
         if token is None or (negative and token.token_type is not TokenType.NUMBER):
             raise self._missing(f"the value of the option {name}")
         self._at += 1
-        if token.token_type is TokenType.STRING:
+        if token.token_type in (TokenType.STRING, TokenType.RAW_STRING):
             return token.text
         if token.token_type is TokenType.NUMBER:
             number = int(token.text) if token.text.isdigit() else plain_number(token.text)

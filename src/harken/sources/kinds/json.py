@@ -54,6 +54,13 @@ class JsonParser:
     def __call__(self, document: Document) -> Parsed:
         text = document.text(self.encoding)
         if self._is_of_lines(document):
+            if self.rows.steps:
+                raise SourceFault(
+                    f"each line of {document.name} is a row, so rows '{self.rows.text}' leads "
+                    "nowhere",
+                    code="bad-option" if self.is_new else "source-changed",
+                    hint="leave the option rows out: the option columns has paths in each line",
+                )
             rows = [
                 Place(_read(line, document, number))
                 for number, line in enumerate(text.splitlines(), 1)

@@ -72,7 +72,8 @@ class TextParser:
         return SourceFault(
             f"the pattern does not match {where} of {name}: {shown!r}",
             code="source-suspect",
-            hint="check the pattern; with unmatched 'skip' other lines are left out",
+            hint=f"check the pattern, which is {self.pattern.pattern[:SHOWN]}; with unmatched "
+            "'skip' other lines are left out",
         )
 
 
