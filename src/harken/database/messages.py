@@ -215,11 +215,16 @@ class Messages:
 
     def next_due(self, lease: float = 0) -> datetime.datetime | None:
         """When a message can be sent next: the first of a line is due, or the lease on it ends. The
-        others of its line wait for it."""
+        others of its line wait for it; but one with the same options as a first that is held back
+        may end that, as an error ends a digest."""
         firsts: dict[Line, Row] = {}
+        found = []
         for row in self._rows(OPEN):
-            firsts.setdefault(_line_of(row), row)
-        return min((_free_at(row, lease) for row in firsts.values()), default=None)
+            first = firsts.setdefault(_line_of(row), row)
+            is_held = first[_STATE] == WAITING and first[_OPTIONS] == row[_OPTIONS]
+            if row is first or is_held:
+                found.append(_free_at(row, lease))
+        return min(found, default=None)
 
     def listed(self, *states: str) -> list[StoredMessage]:
         """The messages, all or those in some states, in order of number."""

@@ -91,7 +91,7 @@ def is_condition(text: str) -> bool:
         return False
     if words[0] == "ON":
         return words[1:2] != ["REQUEST"]
-    if words[0] in (*LEADING, "FROM", "ALL", "ANY"):
+    if words[0] in (*LEADING, *EVENTS, "FROM", "ALL", "ANY"):
         return True
     return words[0] not in _SCHEDULES and not _TESTING.isdisjoint(words)
 
@@ -171,7 +171,7 @@ class _Parser:
         if words.takes("SIGNAL"):
             span = words.span
             return Signal(words.name("the name of the signal"), span)
-        if words.sees("ON"):
+        if words.sees("ON") or (self._of_thesis and any(map(words.sees, EVENTS))):
             return self._row_event()
         if words.sees("FROM"):
             return self._any_change()
