@@ -31,6 +31,7 @@ from harken.lang.amosql.translate import (
 from harken.planner.prepare import prepare
 from harken.statements.amosql import steps
 from harken.statements.amosql.activations import activation, named_rule
+from harken.statements.amosql.called_values import AfterCalls, CalledValues
 from harken.statements.amosql.function_syntax import as_statement_query, syntax_of
 from harken.statements.amosql.result_labels import labels_of
 from harken.statements.amosql.updates import Target, find_target
@@ -68,6 +69,7 @@ class Builder:
         self._since = since
         self._targets: dict[str, Target] = {}
         self._procedures: dict[str, steps.Procedure] = {}
+        self._called_values = CalledValues(catalog, self._procedure_call)
         self.called: set[str] = set()
         self.mentioned: set[str] = set()
 
@@ -84,6 +86,11 @@ class Builder:
     # --- statements ------------------------------------------------------------------------
 
     def statement(self, node: syntax.Statement, scope: Scope) -> steps.CompiledStep:
+        rest, calls = self._called_values.taken_out(node, scope)
+        step = self._statement(rest, scope)
+        return AfterCalls(calls, step) if calls else step
+
+    def _statement(self, node: syntax.Statement, scope: Scope) -> steps.CompiledStep:
         match node:
             case syntax.ExpressionStatement():
                 return self._expression(node, scope)
