@@ -602,3 +602,26 @@ def test_a_trend_that_had_lasted_long_enough_fires_late(watched: Watched) -> Non
     watched.sql(price("BAY", 1))
     assert [each.query for each in watched.run()] == ["q"]
     assert watched.run(hours=2) == []
+
+
+@pytest.mark.parametrize(
+    ("event", "keys"),
+    [
+        ("UPDATE Stock.price", [["BAY"]]),
+        ("UPDATE price(stock)", [["BAY"]]),
+        ("UPDATE OF stock (price, company)", [["BAY"]]),
+        ("(UPDATE stock.price) OR (DELETE FROM stock)", [["BAY"], ["IBM"]]),
+        ("UPDATE stock.price WHERE stock.symbol = 'IBM'", []),
+        ("WHEN INSERT INTO stock OR stock.price > 1000", [["NEW"]]),
+    ],
+)
+def test_update_events_as_the_thesis_writes_them(
+    watched: Watched, event: str, keys: list[list[str]]
+) -> None:
+    install(watched, event)
+    statements = (
+        price("BAY", 7),
+        "DELETE FROM stock WHERE symbol = 'IBM'",
+        "INSERT INTO stock VALUES ('NEW', 'New', 1)",
+    )
+    assert fired(watched, *statements) == keys

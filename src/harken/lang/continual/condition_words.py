@@ -72,6 +72,18 @@ def is_event_in_parentheses(tokens: Sequence[Token]) -> bool:
     return not rest or clause_end(rest) == 0
 
 
+def is_bare_event(
+    tokens: Sequence[Token], events: Collection[str], testing: Collection[str]
+) -> bool:
+    """Whether UPDATE stock.price begins here, rather than a test of a column called update."""
+    seen = [word(each) for each in tokens[:3]]
+    if len(seen) < 2 or seen[0] not in events:
+        return False
+    if seen[1] == "OR":
+        return seen[2:] != [] and seen[2] in events
+    return _is_name(tokens[1]) and seen[1] not in {*testing, *JOINING, *ENDING}
+
+
 class WordReader:
     def __init__(self, text: str, tokens: list[Token], start: int) -> None:
         self._text = text

@@ -25,6 +25,7 @@ from harken.lang.continual.condition_words import (
     LEADING,
     WordReader,
     clause_end,
+    is_bare_event,
     is_event_in_parentheses,
     word,
 )
@@ -93,7 +94,7 @@ def is_condition(text: str) -> bool:
         return words[1:2] != ["REQUEST"]
     if words[0] in (*LEADING, *EVENTS, "FROM", "ALL", "ANY"):
         return True
-    return words[0] not in _SCHEDULES and not _TESTING.isdisjoint(words)
+    return words[0] not in _SCHEDULES and not _TESTING.union(EVENTS).isdisjoint(words)
 
 
 class _Parser:
@@ -171,8 +172,10 @@ class _Parser:
         if words.takes("SIGNAL"):
             span = words.span
             return Signal(words.name("the name of the signal"), span)
-        if words.sees("ON") or (self._of_thesis and any(map(words.sees, EVENTS))):
+        if words.sees("ON"):
             return self._row_event()
+        if is_bare_event(words.left, EVENTS, _TESTING):
+            return self._bare_event()
         if words.sees("FROM"):
             return self._any_change()
         if words.sees("(") and is_event_in_parentheses(words.left):
@@ -221,9 +224,13 @@ class _Parser:
         kinds = [self._event_kind()]
         while words.takes("OR") or words.takes(","):
             kinds.append(self._event_kind())
-        columns: tuple[str, ...] = ()
         if not words.takes("OF"):
             words.need("ON")
+        return self._event_of(kinds, start)
+
+    def _event_of(self, kinds: list[str], start: Span) -> RowEvent:
+        words = self._words
+        columns: tuple[str, ...] = ()
         table = words.table_name()
         if words.takes("("):
             named = [words.name("the name of a column")]
@@ -231,6 +238,26 @@ class _Parser:
                 named.append(words.name("the name of a column"))
             words.need(")")
             columns = tuple(named)
+        span = Span(start.start, words.last_end)
+        return RowEvent(frozenset(kinds), table, columns, self._where(), span)
+
+    def _bare_event(self) -> RowEvent:
+        """UPDATE stock.price, INSERT INTO stock, and the thesis's UPDATE qty_on_hand(item)."""
+        words = self._words
+        start = words.span
+        kinds = [self._event_kind()]
+        while words.takes("OR"):
+            kinds.append(self._event_kind())
+        if words.takes("OF"):
+            return self._event_of(kinds, start)
+        words.one_of(("ON", "INTO", "FROM"))
+        table, columns = words.table_name(), tuple[str, ...]()
+        if table.count(".") == 1:
+            table, column = table.split(".")
+            columns = (column,)
+        elif words.takes("("):
+            table, columns = words.name("the name of a table"), (table,)
+            words.need(")")
         span = Span(start.start, words.last_end)
         return RowEvent(frozenset(kinds), table, columns, self._where(), span)
 
