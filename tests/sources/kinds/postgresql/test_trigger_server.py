@@ -233,6 +233,24 @@ def test_an_altered_table_stops_and_its_writers_go_on(
         follow(plain_database, server, mirror)
 
 
+@pytest.mark.parametrize(
+    "statement",
+    ["ALTER TABLE t DISABLE TRIGGER ALL", "DROP TABLE t", "ALTER TABLE t ALTER n TYPE int USING 5"],
+)
+def test_an_altered_table_is_noticed_though_nothing_is_noted(
+    plain_database: PostgresDatabase, statement: str
+) -> None:
+    plain_database.run("CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1)")
+    with followed(plain_database) as server:
+        mirror = started(plain_database, server, "t")
+        plain_database.run("UPDATE t SET n = 2")
+        for _ in range(3):
+            follow(plain_database, server, mirror)
+        plain_database.run(statement)
+        mirror.take_all(server)
+        assert mirror.altered["t"]
+
+
 def test_harmless_alterations_go_on(plain_database: PostgresDatabase) -> None:
     run = plain_database.run
     run("CREATE TABLE t (id int PRIMARY KEY, name varchar(3), n numeric(4,1))")

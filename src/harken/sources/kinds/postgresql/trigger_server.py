@@ -52,6 +52,9 @@ IN_ORDER = """
     SELECT number, sum(rows)::bigint, max(at) FROM ({pending}) each
     GROUP BY number ORDER BY max(last) LIMIT {limit}
 """
+END_OF_LOG = """
+    SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_insert_lsn()::text END
+"""
 TRIM = "DELETE FROM {} WHERE transaction = ANY (%s::text[]::xid8[])"
 TRIM_SEEN = "DELETE FROM {} WHERE pg_visible_in_snapshot(transaction, %s::text::pg_snapshot)"
 
@@ -61,6 +64,11 @@ class PendingTransaction:
     number: int
     rows: int
     at: datetime.datetime
+
+
+def end_of_log(connection: Connection) -> str:
+    row = connection.execute(END_OF_LOG).fetchone()
+    return "" if row is None else str(row[0])
 
 
 class TriggerServer:
@@ -79,8 +87,10 @@ class TriggerServer:
         self._kept = KeptConnection(place, self._forget)
         self._expected: dict[str, tuple[str, ...]] = {}
         self._alterations = Alterations(by_log=False)
-        self._nothing_at: tuple[int, Mapping[str, Position]] | None = None
-        """The last number of the sequence when nothing was to be told, for these positions."""
+        self._nothing_at: tuple[int, str, Mapping[str, Position]] | None = None
+        """The last number of the sequence and the end of the server's log when nothing was to be
+        told, for these positions. Statements that alter a table or drop our triggers write the
+        log, and draw no number."""
         self._known: dict[str, KnownTable] = {}
         self._fresh: dict[str, KnownTable] = {}
         self._told: list[tuple[Position, Mapping[str, int]]] = []
@@ -158,7 +168,8 @@ class TriggerServer:
             return
         with self._kept.used() as connection:
             last = self._catalog.last_number(connection)
-            if last is not None and self._nothing_at == (last, positions):
+            end = end_of_log(connection)
+            if last is not None and self._nothing_at == (last, end, positions):
                 return
             connection.execute(BEGIN)
             seen = self._seen(positions)
@@ -170,7 +181,7 @@ class TriggerServer:
                 if each != self._known[name]:
                     self._catalog.write(connection, name, each)
         if not found and is_calm and last is not None:
-            self._nothing_at = (last, dict(positions))
+            self._nothing_at = (last, end, dict(positions))
         yield from found
 
     def _seen(self, positions: Mapping[str, Position]) -> dict[str, Seen]:
