@@ -48,6 +48,12 @@ SETTINGS: tuple[Setting, ...] = (
         most=LONGEST,
     ),
     Setting(
+        "channel_modules",
+        "",
+        "Modules that register channels of messages, separated by commas; imported at first use.",
+        fixed=True,
+    ),
+    Setting(
         "compiled_waves",
         True,
         "Whether what a commit does for its views is compiled when it comes again.",
@@ -275,12 +281,6 @@ SETTINGS: tuple[Setting, ...] = (
         "The user at that server; empty is none.",
         fixed=True,
         kept=True,
-    ),
-    Setting(
-        "channel_modules",
-        "",
-        "Modules that register channels of messages, separated by commas; imported at first use.",
-        fixed=True,
     ),
     Setting(
         "source_kinds",

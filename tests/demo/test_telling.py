@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import pytest
 from rich.console import Console
 
+from harken.bench import postgres
 from harken.bench.postgres import NoPostgres, PostgresServer
 from harken.demo import telling
 from harken.notify.channel_registry import channel_names
@@ -33,7 +34,7 @@ def test_without_postgresql(monkeypatch: pytest.MonkeyPatch) -> None:
         raise NoPostgres("there is no PostgreSQL")
         yield
 
-    monkeypatch.setattr(telling, "postgres_server", none)
+    monkeypatch.setattr(postgres, "postgres_server", none)
     story = played()
     tells(story)
     assert "USING postgresql" not in story
@@ -44,7 +45,7 @@ def test_with_postgresql(plain_server: PostgresServer, monkeypatch: pytest.Monke
     def running(*_: str) -> Iterator[PostgresServer]:
         yield plain_server
 
-    monkeypatch.setattr(telling, "postgres_server", running)
+    monkeypatch.setattr(postgres, "postgres_server", running)
     story = played()
     tells(story)
     assert "USING postgresql" in story

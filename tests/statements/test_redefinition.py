@@ -365,8 +365,9 @@ def test_python_that_is_declared_again() -> None:
 # --- rules ---------------------------------------------------------------------------------
 
 
-def test_to_rules_it_is_no_event_unless_a_table_changes() -> None:
-    db = harken.connect()
+@pytest.mark.parametrize("is_change", [True, False])
+def test_rules_act_on_a_redefinition_unless_told_otherwise(is_change: bool) -> None:
+    db = harken.connect(settings={"redefinition_triggers": is_change})
     db.sql("CREATE TABLE t (a INT); CREATE VIEW v AS SELECT a FROM t")
     db.sql("CREATE MATERIALIZED VIEW m AS SELECT a FROM v")
     said: list[Any] = []
@@ -380,7 +381,8 @@ def test_to_rules_it_is_no_event_unless_a_table_changes() -> None:
     assert sorted(said) == [("m", 7), ("v", 7)]
     said.clear()
     db.sql("CREATE OR REPLACE VIEW v AS SELECT a + 5 AS a FROM t")
-    assert sorted(said) == [("m", 6), ("m", 12)]
+    of_view = [("v", 6), ("v", 12)] if is_change else []
+    assert sorted(said) == [("m", 6), ("m", 12), *of_view]
     said.clear()
     db.sql("INSERT INTO t VALUES (2)")
     assert sorted(said) == [("m", 7), ("v", 7)]

@@ -214,16 +214,16 @@ class Messages:
         return found
 
     def next_due(self, lease: float = 0) -> datetime.datetime | None:
-        """When a message can be sent next: the first of a line is due, or the lease on it ends. The
-        others of its line wait for it; but one with the same options as a first that is held back
-        may end that, as an error ends a digest."""
-        firsts: dict[Line, Row] = {}
-        found = []
+        """When a message can be sent next: it is due, or the lease on it ends. Behind a first one
+        that has failed all others of its line wait; one that is held back may be overtaken by
+        news that end the holding."""
+        blocked, found = set[Line](), list[datetime.datetime]()
         for row in self._rows(OPEN):
-            first = firsts.setdefault(_line_of(row), row)
-            is_held = first[_STATE] == WAITING and first[_OPTIONS] == row[_OPTIONS]
-            if row is first or is_held:
+            line = _line_of(row)
+            if line not in blocked:
                 found.append(_free_at(row, lease))
+            if row[_ATTEMPTS]:
+                blocked.add(line)
         return min(found, default=None)
 
     def listed(self, *states: str) -> list[StoredMessage]:
