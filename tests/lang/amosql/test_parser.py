@@ -143,6 +143,8 @@ def marked(text: str) -> str:
         ("Activate r()", Activate(Name("r"), ())),
         ("activate r(:x, 1 + 2) priority 5", Activate(Name("r"), (x, THREE), 5)),
         ("activate r PRIORITY 0", Activate(Name("r"), ())),
+        ("activate :x(1 + 2) priority 5", Activate(x, (THREE,), 5)),
+        ("Deactivate :x", Deactivate(x, ())),
         ("deactivate r", Deactivate(Name("r"), ())),
         ("deactivate r(:x, 1 + 2)", Deactivate(Name("r"), (x, THREE))),
         ("return i", Return(i)),
