@@ -146,6 +146,26 @@ def test_a_table_whose_columns_change_stops_alone(
     assert mirror(db, "item") == Counter(server.tables["item"].rows)
 
 
+def test_refresh_says_that_the_columns_have_changed(
+    db: harken.Database, logs: ToyServerKind
+) -> None:
+    logs.table("item", [(1, "pen", 1.0)], "id")
+    other = logs.table("other", [])
+    make(db, "item")
+    make(db, "other")
+    logs.servers["one"].run(
+        TableChange("other", plus=[(5, "e", None)]),
+        altered={"item": "the column name was dropped"},
+    )
+    with pytest.raises(SourceFault, match="the column name was dropped") as told:
+        db.sql("REFRESH SOURCE item")
+    assert (told.value.code, "item" in str(told.value.hint)) == ("source-changed", True)
+    assert mirror(db, "other") == Counter(other.rows)
+    assert state(db, "item") == "schema changed"
+    db.sql("REFRESH SOURCE item")
+    assert state(db, "item") == "unchanged"
+
+
 def test_a_paused_source_begins_again_with_all_rows(
     db: harken.Database, logs: ToyServerKind, clock: Clock
 ) -> None:

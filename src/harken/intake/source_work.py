@@ -338,6 +338,9 @@ class SourceWork:
             self.zones.collect()
         if taken.is_stale:
             return self.refresh(name, confirmed=confirmed)
+        if taken.state == State.CHANGED:  # what came before is taken in, and the state is kept
+            hint = self.records.get(name).progress.what_to_do
+            raise SourceFault(taken.why, code="source-changed", hint=hint)
         return taken
 
     def _take(self, name: str, reading: Reading, *, confirmed: bool = False) -> Taken:
