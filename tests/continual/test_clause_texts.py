@@ -47,3 +47,9 @@ def test_a_condition_may_stand_before_other_stops(watched: Watched) -> None:
     )
     watched.run(hours=1)
     assert watched.state("state") == ("stopped",)
+
+
+def test_the_words_of_clauses_may_be_columns_of_a_trigger(watched: Watched) -> None:
+    watched.sql("CREATE TABLE task (id INT PRIMARY KEY, priority INT, stop INT)")
+    install(watched, "TRIGGER WHEN priority INCBY 5 OR stop CHANGES", "SELECT id FROM task")
+    assert watched.state("trigger") == ("WHEN priority INCBY 5 OR stop CHANGES",)

@@ -112,3 +112,30 @@ def test_the_text_is_read_again(watched: Watched, text: str) -> None:
 def test_errors(watched: Watched, text: str, said: str) -> None:
     with pytest.raises(harken.HarkenError, match=said):
         watched.sql(f"CREATE CONTINUAL QUERY q AS SELECT symbol FROM stock TRIGGER {text}")
+
+
+@pytest.mark.parametrize(
+    "trigger", ["EVERY MONDAY OR stock.price > 200", "WHEN stock.price > 200 OR EVERY MONDAY"]
+)
+def test_a_schedule_or_an_event(watched: Watched, trigger: str) -> None:
+    watched.sql(f"CREATE CONTINUAL QUERY q AS SELECT symbol FROM stock TRIGGER {trigger}")
+    watched.reopen()
+    assert watched.state("trigger")[0].startswith("EVERY MONDAY AT '00:00' OR ")
+    watched.sql("UPDATE stock SET price = 300 WHERE symbol = 'IBM'")
+    assert [each.cause.kind for each in watched.run()] == ["content"]
+    assert watched.run(days=6) == []
+    assert [each.cause.kind for each in watched.run(days=1)] == ["time"]
+    lines = [row[0].strip() for row in watched.sql("EXPLAIN CONTINUAL QUERY q")]
+    assert "(stock.price, stock.price > 200, END)" in lines
+    assert any("by the clock: EVERY MONDAY" in each for each in lines)
+    watched.sql("DROP CONTINUAL QUERY q")
+    watched.sql("UPDATE stock SET price = 3")
+    assert watched.run(days=7) == []
+
+
+@pytest.mark.parametrize("other", ["EVERY FRIDAY", "ON REQUEST"])
+def test_or_joins_one_schedule_with_events(watched: Watched, other: str) -> None:
+    with pytest.raises(harken.HarkenError, match="OR joins one schedule with events"):
+        watched.sql(
+            f"CREATE CONTINUAL QUERY q AS SELECT symbol FROM stock TRIGGER EVERY MONDAY OR {other}"
+        )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from harken.continual.clause_texts import Part, parts_of, recipients_of
 from harken.continual.continual_queries import ContinualQueries
 from harken.continual.installed_queries import InstalledQuery
-from harken.continual.query_clauses import OnSchedule, Trigger
+from harken.continual.query_clauses import Trigger, schedule_of
 from harken.continual.words import Reader
 from harken.errors import HarkenError
 from harken.ir.relations import Column
@@ -56,11 +56,12 @@ def next_times(
     zone: datetime.tzinfo,
 ) -> tuple[datetime.datetime, ...]:
     found = list[datetime.datetime]()
-    if not isinstance(trigger, OnSchedule):
+    schedule = schedule_of(trigger)
+    if schedule is None:
         return ()
     at: datetime.datetime | None = after
     while at is not None and len(found) < TIMES_SHOWN:
-        at = trigger.schedule.next_after(at, installed, zone)
+        at = schedule.next_after(at, installed, zone)
         found += [] if at is None else [at]
     return tuple(found)
 

@@ -56,9 +56,12 @@ _AFTER_NAMES = frozenset(
         *("DIV", "MOD", "REGEXP", "ESCAPE", "SIMILAR", "OVERLAPS", "AT", "FOR", "ROWS", "RANGE"),
         *("TABLESAMPLE", "PIVOT", "UNPIVOT", "WITH", "BY", "SET", "VALUES", "ISNULL", "NOTNULL"),
         *("STRAIGHT_JOIN", "CLUSTER", "DISTRIBUTE", "SORT", *NAMES),
+        *("OF", "CHANGES", "INCBY", "DECBY", "INCBYP", "DECBYP", "INCREASEBY", "DECREASEBY"),
+        *("INCREASEBY%", "DECREASEBY%", "INCREASED", "DECREASED", "INCREASES", "DECREASES"),
+        *("WITHIN", "SINCE", "TEMPLATE", "DIGEST", "QUIET", "AT_MOST", "SECRET"),
     )
 )
-"""The names that SQL may have behind a column, a table, or an alias."""
+"""The names that SQL, a trigger or NOTIFY may have behind a column, a table, or an alias."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from harken.continual.installed_queries import (
     State,
 )
 from harken.continual.local_times import zone_named
-from harken.continual.query_clauses import Clauses, Delivery, OnSchedule
+from harken.continual.query_clauses import Clauses, Delivery, schedule_of
 from harken.continual.query_permissions import QueryPermissions, user_of_process
 from harken.continual.relative_triggers import (
     AfterChanges,
@@ -410,11 +410,11 @@ class ContinualQueries:
         if query.retry is not None and query.retry > now:
             return []
         found = self.firings.of_query(query.number, now)
-        trigger = query.clauses.trigger
-        if isinstance(trigger, OnSchedule):
-            due = schedules.due(trigger.schedule, query.looked, now, query.installed, query.zone)
+        schedule = schedule_of(query.clauses.trigger)
+        if schedule is not None:
+            due = schedules.due(schedule, query.looked, now, query.installed, query.zone)
             if due is not None:
-                found.append(Cause(SCHEDULE, str(trigger), due.at, missed=due.missed))
+                found.append(Cause(SCHEDULE, str(schedule), due.at, missed=due.missed))
         if query.retry is not None and not found:
             found.append(Cause(RETRY, "tried again after an error", query.retry))
         return found

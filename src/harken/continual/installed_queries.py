@@ -19,7 +19,7 @@ from typing import Any
 from harken.continual import clause_texts
 from harken.continual.local_times import zone_named
 from harken.continual.own_relations import OwnRelation
-from harken.continual.query_clauses import Clauses, OnRequest, OnSchedule, Trigger
+from harken.continual.query_clauses import Clauses, OnRequest, OnSchedule, Trigger, schedule_of
 from harken.continual.schedules import instant
 from harken.continual.trigger_kinds import SQL, Kinds
 from harken.continual.words import quoted
@@ -153,10 +153,10 @@ class InstalledQuery:
         return self.resumed if self.evaluated is None else max(self.evaluated, self.resumed)
 
     def _due_next(self) -> datetime.datetime | None:
-        trigger = self.clauses.trigger
-        if not isinstance(trigger, OnSchedule):
+        schedule = schedule_of(self.clauses.trigger)
+        if schedule is None:
             return None
-        return trigger.schedule.next_after(self.looked, self.installed, self.zone)
+        return schedule.next_after(self.looked, self.installed, self.zone)
 
 
 def type_of(trigger: Trigger) -> str:

@@ -86,6 +86,22 @@ class OnSchedule:
 
 
 @dataclass(frozen=True, slots=True)
+class OrOnSchedule:
+    """When a schedule is due, and when an event happens."""
+
+    schedule: Schedule
+    event: Trigger
+
+    def __str__(self) -> str:
+        return f"{self.schedule} OR {self.event}"
+
+
+def schedule_of(trigger: Trigger) -> Schedule | None:
+    """What is due by the clock for a trigger."""
+    return trigger.schedule if isinstance(trigger, OnSchedule | OrOnSchedule) else None
+
+
+@dataclass(frozen=True, slots=True)
 class OnRequest:
     """The query is executed only when someone asks for it."""
 

@@ -11,16 +11,18 @@ Law: a delayed trigger fires exactly as often as the one it refers to, later by 
 from __future__ import annotations
 
 import datetime
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harken.continual.durations import Duration
-from harken.continual.query_clauses import OnRequest, OnSchedule, Trigger, name_text
-from harken.continual.time_texts import take_duration
+from harken.continual.query_clauses import OnRequest, OnSchedule, OrOnSchedule, Trigger, name_text
+from harken.continual.schedules import Schedule
+from harken.continual.time_texts import take_duration, take_schedule
 from harken.continual.trigger_kinds import Cause
-from harken.continual.words import Reader
+from harken.continual.words import Reader, depths, words_of
 from harken.engines.protocol import Field, RecordKind
-from harken.errors import TypeFault, ValueFault
+from harken.errors import HarkenError, TypeFault, ValueFault
 from harken.values.rows import Row
 
 if TYPE_CHECKING:
@@ -82,8 +84,9 @@ class Delayed:
 
 
 def event_of(trigger: Trigger) -> Trigger:
-    """What must happen for a trigger: of a delayed one, the event that it refers to."""
-    return trigger.event if isinstance(trigger, Delayed) else trigger
+    """What must happen for a trigger: of a delayed one, the event that it refers to,
+    and of one with a schedule, the event besides."""
+    return trigger.event if isinstance(trigger, Delayed | OrOnSchedule) else trigger
 
 
 class RelativeTriggers:
@@ -94,6 +97,9 @@ class RelativeTriggers:
     # --- the kind ------------------------------------------------------------------------------
 
     def reads(self, text: str, base: int, layout: str) -> Trigger | None:
+        both = self._with_schedule(text, base, layout)
+        if both is not None:
+            return both
         reader = Reader(text, base)
         delay = take_duration(reader)
         if delay is not None and not reader.sees("AFTER"):
@@ -106,6 +112,30 @@ class RelativeTriggers:
             return None
         reader.need_end("the trigger")
         return found if delay is None else Delayed(delay, found)
+
+    def _with_schedule(self, text: str, base: int, layout: str) -> Trigger | None:
+        """EVERY MONDAY OR price > 5: the schedule comes first or last."""
+        words = words_of(text)
+        joins = [
+            each
+            for each, depth in zip(words, depths(words), strict=True)
+            if depth == 0 and each.upper == "OR"
+        ]
+        if not joins:
+            return None
+        first, last = joins[0], joins[-1]
+        schedule, rest, place = _schedule_alone(text[: first.start]), text[first.end :], first.end
+        if schedule is None and _BY_CLOCK.match(text, last.end):
+            schedule, rest, place = _schedule_alone(text[last.end :]), text[: last.start], 0
+        if schedule is None:
+            return None
+        event = self._continual.kinds.read(rest, base + place, layout)
+        if isinstance(event, OnSchedule | OnRequest | OrOnSchedule | Delayed):
+            raise Reader(rest, base + place).fault(
+                "OR joins one schedule with events of the data",
+                "EVERY MONDAY OR stock.price > 5; of two schedules make two queries",
+            )
+        return OrOnSchedule(schedule, event)
 
     def _after(self, reader: Reader) -> Trigger | None:
         start = reader.at
@@ -127,18 +157,19 @@ class RelativeTriggers:
     def _event(self, reader: Reader, layout: str) -> Trigger:
         rest, place = reader.rest()
         event = self._continual.kinds.read(rest, place, layout)
-        if isinstance(event, OnSchedule | OnRequest | Delayed):
+        if isinstance(event, OnSchedule | OnRequest | OrOnSchedule | Delayed):
             raise Reader(rest, place).fault(
                 "a delay refers to an event", "50 SECONDS AFTER EXECUTION OF other"
             )
         return event
 
     def owns(self, trigger: Trigger) -> bool:
-        return isinstance(trigger, AfterChanges | AfterQuery | Delayed)
+        return isinstance(trigger, AfterChanges | AfterQuery | Delayed | OrOnSchedule)
 
     def relations(self, trigger: Trigger) -> frozenset[str]:
-        if isinstance(trigger, Delayed):
-            return self._continual.kinds.of(trigger.event).relations(trigger.event)
+        event = event_of(trigger)
+        if event is not trigger:
+            return self._continual.kinds.of(event).relations(event)
         return frozenset()
 
     def explained(self, query: InstalledQuery) -> list[str]:
@@ -146,6 +177,10 @@ class RelativeTriggers:
         if isinstance(trigger, Delayed):
             inner = self._continual.kinds.of(trigger.event).explained(_of_event(query))
             return [f"{trigger.delay} after it is", *inner]
+        if isinstance(trigger, OrOnSchedule):
+            inner = self._continual.kinds.of(trigger.event).explained(_of_event(query))
+            clock = f"triggered by the clock: {trigger.schedule}, in the time of {query.zone_name}"
+            return [f"{clock}, and", *inner]
         return [f"triggered {trigger}"]
 
     def installed(self, query: InstalledQuery) -> None:
@@ -211,3 +246,16 @@ class RelativeTriggers:
 
 def _of_event(query: InstalledQuery) -> InstalledQuery:
     return replace(query, clauses=replace(query.clauses, trigger=event_of(query.clauses.trigger)))
+
+
+_BY_CLOCK = re.compile(r"\s*(EVERY\b|CRON\b|AT\s*')", re.IGNORECASE)
+
+
+def _schedule_alone(text: str) -> Schedule | None:
+    """The schedule that a text is; None if it is none, or more than one."""
+    reader = Reader(text)
+    try:
+        found = take_schedule(reader)
+    except HarkenError:
+        return None
+    return found if reader.is_done else None

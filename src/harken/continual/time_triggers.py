@@ -23,6 +23,8 @@ class TimeTriggers:
             schedule = take_schedule(reader)
             if schedule is None:
                 return None
+            if reader.sees("OR"):
+                return None  # an event as well: see RelativeTriggers
             found = OnSchedule(schedule)
         reader.need_end("the trigger")
         return found
