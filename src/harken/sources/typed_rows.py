@@ -112,7 +112,7 @@ class TypedRows:
             return SourceFault(
                 f"the column {name} is {name_of(type_)} here, and its row {row} has now {shown!r}",
                 code="source-changed",
-                hint="ALTER SOURCE ... RENEW COLUMNS gives it the type that it has now; or name "
+                hint="ALTER SOURCE name RENEW COLUMNS gives it the type that it has now; or name "
                 "the text in the option nulls, if it means that there is no value",
             )
         return SourceFault(

@@ -189,6 +189,17 @@ def test_what_is_missing_is_said(plain_database: PostgresDatabase) -> None:
     plain_database.run("DROP ROLE poor")
 
 
+def test_a_wrong_url_or_name_says_what_to_check(plain_database: PostgresDatabase) -> None:
+    for options, words in (
+        ({"url": plain_database.url, "table": "Odd name"}, '"Odd name"'),
+        ({"url": plain_database.server.url("nowhere"), "table": "t"}, "database in the option url"),
+        ({"url": plain_database.server.url(user="nobody"), "table": "t"}, "user"),
+    ):
+        with pytest.raises(SourceFault) as error:
+            opened("postgresql", options, "poll").polled.schema()
+        assert words in str(error.value.hint)
+
+
 def test_a_private_address_must_be_allowed(plain_database: PostgresDatabase) -> None:
     options = {"url": plain_database.url, "table": "t"}
     source = opened("postgresql", options, "poll", allow_private_addresses=False).polled

@@ -167,10 +167,17 @@ def fault(place: Place, error: psycopg.Error) -> SourceFault:
             "CAPTURE",
         )
     if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn | errors.InvalidName):
-        return SourceFault(what, code="source-changed", hint="does the option table name it?")
+        return SourceFault(
+            what,
+            code="source-changed",
+            hint="does the option table name it? Odd names are quoted as PostgreSQL needs it: "
+            '"Odd name"."My table"',
+        )
     if isinstance(error, errors.QueryCanceled | errors.LockNotAvailable):
         return SourceFault(what, code="source-down", hint="the server was too slow; try again")
-    return SourceFault(what, code="source-down")
+    hint = "check host, port, user and database in the option url, and that the server runs"
+    is_ours = error.sqlstate is None or isinstance(error, errors.InvalidCatalogName)
+    return SourceFault(what, code="source-down", hint=hint if is_ours else None)
 
 
 def short_id(text: str) -> str:
