@@ -340,6 +340,13 @@ class Graph:
                 else:
                     self._unsettle(above)
 
+    def is_drawn_above(self, name: str) -> bool:
+        """Whether a view that depends on chance depends on this relation or node."""
+        views = [n.view for n in self.affects.get(name, {}).values() if isinstance(n, ViewNode)]
+        above = [n.id for n in self.affects.get(name, {}).values() if isinstance(n, DerivedNode)]
+        above += [view.stored.id for view in views if view.stored is not None]
+        return any(v.depends_on_time for v in views) or any(map(self.is_drawn_above, above))
+
     def _unsettle(self, node: ViewNode) -> None:
         if node.view.stored is not None:
             self._unsettled.add(node.view.stored.id)

@@ -213,11 +213,12 @@ class Network:
         graph = self.graph
         connection = self._engine.connection
         plan = WavePlan(connection, self.chooser, graph, dict(sizes), sizes)
-        # What was done and undone is no change: no differential of it runs.
-        changed = {name for name in stored if sizes[name]}
+        # What was done and undone is no change: no differential of it runs. A view that draws is
+        # drawn anew by the transaction all the same.
+        changed = {name for name in stored if sizes[name] or graph.is_drawn_above(name)}
         wave = Wave(set(changed), set(changed), sizes=sizes, plan=plan)
         for name, size in sizes.items():
-            if not size:
+            if name not in changed:
                 continue
             self.chooser.note_change(name, size)
             wave.reach(name, graph.affects.get(name, {}).values())

@@ -236,3 +236,23 @@ def test_spark_draws_the_same(spark: SparkSession, tmp_path: Path) -> None:
         assert Counter(db.sql("SELECT * FROM v").rows) == by_spark
         (change,) = monitor.changes()
         assert before - Counter(change.minus) + Counter(change.plus) == by_spark
+
+
+def test_a_change_that_is_undone_draws_anew() -> None:
+    """The question after the commit has other values, and the monitor tells them."""
+    clock = Clock()
+    with harken.connect(clock=clock) as db:
+        db.sql(
+            f"{SCHEMA}; INSERT INTO t VALUES (1, 'a', 1); CREATE VIEW v AS SELECT rand() r FROM t"
+        )
+        db.sql("CREATE MATERIALIZED VIEW m AS SELECT rand() r FROM t")
+        db.sql("CREATE VIEW above AS SELECT r FROM m")
+        monitors = [db.monitor(name) for name in ("v", "above")]
+        copies = [Counter(each.snapshot().plus) for each in monitors]
+        clock.tick()
+        db.sql("BEGIN; INSERT INTO t VALUES (2, 'b', 2); DELETE FROM t WHERE g = 2; COMMIT")
+        for name, monitor, copy in zip(("v", "above"), monitors, copies, strict=True):
+            for change in monitor.changes():
+                copy.subtract(change.minus)
+                copy.update(change.plus)
+            assert +copy == Counter(db.sql(f"SELECT * FROM {name}").rows)
