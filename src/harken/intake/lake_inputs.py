@@ -149,11 +149,11 @@ def _stream(runtime: Runtime, relation: LakeRelation, feed: tuple[Any, ...]) -> 
 
 def _of_feed(feed: Any) -> tuple[str, str, str]:
     if feed is None:
-        return "stopped", "", "db.stream(...) starts it here, unless another process runs it"
+        return "stopped", "", "db.feed(...) starts it here, unless another process runs it"
     failure = feed.failure
     if failure is not None:
         return State.FAILING, failure.message, failure.hint or ""
-    return (State.OK, "", "") if feed.is_active else ("stopped", "", "db.stream(...) starts it")
+    return (State.OK, "", "") if feed.is_active else ("stopped", "", "db.feed(...) starts it")
 
 
 def described(found: LakeInput, columns: str) -> Iterator[tuple[str, str]]:

@@ -32,7 +32,7 @@ MODULES: dict[str, str] = {
 INPUTS: dict[str, str] = {
     "delta": "CREATE SOURCE name USING delta OPTIONS (path '...'), or db.lake(name, path, key=...)",
     "frame": "db.lake(name, frame, key=...) in Python, with the DataFrame",
-    "stream": "db.stream(name, stream, checkpoint) in Python, with the stream of Spark",
+    "stream": "db.feed(name, stream, checkpoint) in Python, with the stream of Spark",
 }
 """The kinds that stay in the lake with versions of their own (`sources/registry.py`), and how one
 is made."""
